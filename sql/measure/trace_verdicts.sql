@@ -1,0 +1,124 @@
+-- One row a trace: whether it could be split into passes and layers, and if not, why and what to
+-- do next.
+-- grain: trace_id
+-- keep: store
+--
+-- trace_id         VARCHAR  -   the trace
+-- verdict          VARCHAR  -   split, empty (no device work) or refused
+-- message          VARCHAR  -   NULL where split, else one sentence for a person
+-- profile          VARCHAR  -   profile used
+-- profile_source   VARCHAR  -   why this profile
+-- n_layers         BIGINT   -   layers of a pass; NULL when unknown
+-- n_layers_source  VARCHAR  -   option, config, frames or anchors
+-- pass_method      VARCHAR  -   what tells passes apart: markers, graphs, steps or counts
+-- n_passes         BIGINT   -   complete, cut and refused passes
+-- n_complete       BIGINT   -   complete passes
+-- n_cut            BIGINT   -   passes cut by the begin or end of the trace
+-- n_refused        BIGINT   -   stretches of anchors that fit no reading
+-- n_activities     BIGINT   -   device activities
+-- n_selected       BIGINT   -   those inside the selection
+-- n_in_layers      BIGINT   -   those with a layer
+-- n_linked         BIGINT   -   those whose launch is in the trace
+-- sum_dur_ns       BIGINT   ns  sum of durations of the selected activities
+-- layers_sum_ns    BIGINT   ns  the part of it in layers
+with
+    work as (
+        select
+            a.trace_id,
+            count(*) as n_activities,
+            count(*) filter (a.selected) as n_selected,
+            count(l.layer_no) as n_in_layers,
+            cast(coalesce(sum(a.dur_ns) filter (a.selected), 0) as bigint) as sum_dur_ns,
+            cast(
+                coalesce(sum(a.dur_ns) filter (l.layer_no is not null), 0) as bigint
+            ) as layers_sum_ns,
+            string_agg(distinct a.device, ', ' order by a.device) filter (
+                a.kind = 'kernel'
+            ) as devices
+        from activities as a
+        join activity_layers as l using (trace_id, event_id)
+        group by a.trace_id
+    ),
+
+    links as (select trace_id, count(*) as n_linked from launches group by trace_id),
+
+    hits as (
+        select
+            h.trace_id,
+            string_agg(h.n || ' hits of ' || r.rule_name, ', ' order by h.n desc) as found
+        from
+            (
+                select trace_id, rule_key, count(*) as n
+                from anchor_hits
+                where role = 'anchor'
+                group by trace_id, rule_key
+            ) as h
+        join boundary_rules as r using (rule_key)
+        group by h.trace_id
+    ),
+
+    pass_counts as (
+        select
+            trace_id,
+            count(*) as n_passes,
+            count(*) filter (status = 'complete') as n_complete,
+            count(*) filter (status in ('cut_start', 'cut_end')) as n_cut,
+            count(*) filter (status = 'refused') as n_refused,
+            arg_min(evidence, pass_no) filter (status = 'refused') as first_reason
+        from passes
+        group by trace_id
+    )
+
+select
+    s.trace_id,
+    case
+        when coalesce(w.n_activities, 0) = 0
+        then 'empty'
+        when coalesce(p.n_complete + p.n_cut, 0) > 0
+        then 'split'
+        else 'refused'
+    end as verdict,
+    case
+        when coalesce(w.n_activities, 0) = 0
+        then 'no device activity in this trace; record it with the CUDA (or ROCm) activity on'
+        when p.n_complete + p.n_cut > 0
+        then null
+        when w.n_selected = 0 and contains(w.devices, ',') and s.device is null
+        then 'kernels on devices ' || w.devices || '; choose one with --device'
+        when w.n_selected = 0
+        then 'nothing is left by --device, --pid, --from and --to'
+        when h.found is null
+        then
+            'no boundary kernel of profile '
+            || s.profile
+            || ' among '
+            || w.n_selected
+            || ' activities; name one with --anchor-kernel, or another --profile'
+        when p.first_reason is not null
+        then
+            'no pass fits: '
+            || p.first_reason
+            || '; say which is meant with --num-layers, --config or --anchor-kernel'
+        else h.found || ', but no whole pass proves a layer count; give --num-layers or --config'
+    end as message,
+    s.profile,
+    s.profile_source,
+    v.n_layers,
+    v.n_layers_source,
+    v.method as pass_method,
+    coalesce(p.n_passes, 0) as n_passes,
+    coalesce(p.n_complete, 0) as n_complete,
+    coalesce(p.n_cut, 0) as n_cut,
+    coalesce(p.n_refused, 0) as n_refused,
+    coalesce(w.n_activities, 0) as n_activities,
+    coalesce(w.n_selected, 0) as n_selected,
+    coalesce(w.n_in_layers, 0) as n_in_layers,
+    coalesce(l.n_linked, 0) as n_linked,
+    coalesce(w.sum_dur_ns, 0) as sum_dur_ns,
+    coalesce(w.layers_sum_ns, 0) as layers_sum_ns
+from trace_settings as s
+left join work as w using (trace_id)
+left join links as l using (trace_id)
+left join hits as h using (trace_id)
+left join verdicts as v using (trace_id)
+left join pass_counts as p using (trace_id)

@@ -1,0 +1,65 @@
+-- One row a forward pass, as a report shows it. Times count from what the Perfetto UI shows as
+-- zero.
+-- grain: trace_id, pass_no
+--
+-- trace_id        VARCHAR  -   the trace
+-- pass_no         BIGINT   -   0-based pass
+-- start_s         DOUBLE   s   first start
+-- end_s           DOUBLE   s   last end
+-- duration_ms     DOUBLE   ms  last end minus first start
+-- busy_ms         DOUBLE   ms  union of the activities' intervals
+-- avg_layer_ms    DOUBLE   ms  mean wall of complete layers
+-- first_layer_ms  DOUBLE   ms  wall of layer 0 where it is complete
+-- phase           VARCHAR  -   prefill, decode, mixed, ...; NULL when unknown
+-- notes           VARCHAR  -   what to know: cut, refused, cold start, change of layer 0, steady
+-- evidence        VARCHAR  -   what speaks for the split
+with
+    firsts as (
+        select trace_id, phase, min(pass_no) as pass_no, count(*) as n_passes
+        from pass_changes
+        group by trace_id, phase
+    ),
+
+    seen as (
+        select trace_id, pass_no, min(layer_no) as first_layer, max(layer_no) as last_layer
+        from layers
+        group by trace_id, pass_no
+    )
+
+select
+    p.trace_id,
+    p.pass_no,
+    (p.start_ns - t.start_ns) / 1e9 as start_s,
+    (p.end_ns - t.start_ns) / 1e9 as end_s,
+    p.wall_ns / 1e6 as duration_ms,
+    p.busy_ns / 1e6 as busy_ms,
+    p.avg_layer_ns / 1e6 as avg_layer_ms,
+    p.first_layer_ns / 1e6 as first_layer_ms,
+    p.phase,
+    concat_ws(
+        '; ',
+        case
+            when p.status = 'refused'
+            then 'refused: ' || p.evidence
+            when p.status = 'cut_start'
+            then 'cut at the start: layers ' || s.first_layer || '-' || s.last_layer
+            when p.status = 'cut_end'
+            then 'cut at the end: layers ' || s.first_layer || '-' || s.last_layer
+            when not p.complete
+            then 'all layers; its begin is not in the trace'
+        end,
+        case
+            when f.n_passes > 1 and f.pass_no = p.pass_no
+            then 'first of its phase (cold start)'
+            when c.change_pct is not null
+            then printf('layer 0 %+.1f %%', c.change_pct)
+        end,
+        if(y.pass_no = p.pass_no, 'steady from here', null)
+    ) as notes,
+    p.evidence
+from passes as p
+join traces as t using (trace_id)
+left join seen as s using (trace_id, pass_no)
+left join pass_changes as c using (trace_id, pass_no)
+left join firsts as f on f.trace_id = p.trace_id and f.phase = c.phase
+left join steady_passes as y on y.trace_id = p.trace_id and y.phase = c.phase

@@ -1,0 +1,74 @@
+-- One row an activity of the main line, in order of time, with what can mark the begin of a pass.
+-- grain: trace_id, event_id
+-- keep: yes
+--
+-- trace_id      VARCHAR  -   the trace
+-- event_id      BIGINT   -   the activity
+-- line_no       BIGINT   -   0-based position on the main line
+-- stream_no     BIGINT   -   0-based position on its stream
+-- device        BIGINT   -   its device
+-- stream        BIGINT   -   its stream
+-- name          VARCHAR  -   its name
+-- category      VARCHAR  -   its category
+-- start_ns      BIGINT   ns  start
+-- end_ns        BIGINT   ns  end
+-- graph         BIGINT   -   correlation of the graph launch it belongs to; NULL when eager
+-- step          BIGINT   -   event of the step annotation around its launch
+-- is_anchor     BOOLEAN  -   an anchor of any rule tried
+-- is_marker     BOOLEAN  -   can only stand between passes: embedding, entry norm
+-- is_embedding  BOOLEAN  -   such a kernel that a pass begins with
+with
+    entries as (
+        select distinct h.trace_id, h.event_id from anchor_hits as h where h.role = 'entry'
+    ),
+
+    classed as (
+        select
+            s.*,
+            c.category,
+            coalesce(c.begins_pass, false) as begins_pass,
+            coalesce(c.begins_pass, false) or e.event_id is not null as may_mark,
+            count(*) filter (s.is_anchor) over (
+                partition by s.trace_id order by s.start_ns, s.gpu_index
+            ) as n_anchors_before
+        from line_activities as s
+        join trace_settings as t using (trace_id)
+        left join name_classes as c on c.profile = t.profile and c.name = s.name
+        left join entries as e using (trace_id, event_id)
+    ),
+
+    anchor_counts as (
+        select trace_id, count(*) as n_anchors
+        from line_activities
+        where is_anchor
+        group by trace_id
+    ),
+
+    -- A name that turns up in a quarter of the gaps between anchors stands inside layers.
+    rare as (
+        select c.trace_id, c.name
+        from classed as c
+        join anchor_counts as n using (trace_id)
+        where c.may_mark
+        group by c.trace_id, c.name
+        having 4 * count(distinct c.n_anchors_before) <= 3 + any_value(n.n_anchors)
+    )
+
+select
+    trace_id,
+    event_id,
+    row_number() over (partition by trace_id order by start_ns, gpu_index) - 1 as line_no,
+    row_number() over (partition by trace_id, device, stream order by start_ns, gpu_index)
+    - 1 as stream_no,
+    device,
+    stream,
+    name,
+    category,
+    start_ns,
+    end_ns,
+    graph,
+    step,
+    is_anchor,
+    may_mark and (trace_id, name) in (select (trace_id, name) from rare) as is_marker,
+    begins_pass and (trace_id, name) in (select (trace_id, name) from rare) as is_embedding
+from classed

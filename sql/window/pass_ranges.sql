@@ -1,0 +1,92 @@
+-- One row a stretch of anchors that may be one pass, for each way of telling passes apart:
+-- markers (embedding or entry norm between two anchors), graphs (another graph launch), steps
+-- (another step annotation), counts (every N layers from a given first anchor).
+-- grain: trace_id, method, range_no
+-- keep: yes
+--
+-- trace_id      VARCHAR  -  the trace
+-- method        VARCHAR  -  markers, graphs, steps or counts
+-- range_no      BIGINT   -  0-based, in order of time
+-- prev_anchor   BIGINT   -  line_no of the last anchor before the range; -1 without one
+-- first_anchor  BIGINT   -  line_no of its first anchor
+-- last_anchor   BIGINT   -  line_no of its last anchor
+-- next_anchor   BIGINT   -  line_no of the first anchor after it; the line's length without one
+-- opened        BOOLEAN  -  its begin is in the trace: a marker, launch or step begins it
+-- inner_mark    BOOLEAN  -  a marker stands between two of its anchors
+-- is_last       BOOLEAN  -  no range follows
+with
+    line as (
+        select
+            *,
+            count(*) filter (is_marker) over (partition by trace_id order by line_no) as n_markers,
+            count(*) over (partition by trace_id) as n_line
+        from main_line
+    ),
+
+    anchor_rows as (
+        select
+            *,
+            row_number() over in_line - 1 as anchor_no,
+            lag(line_no, 1, -1) over in_line as prev_anchor,
+            lead(line_no, 1, n_line) over in_line as next_anchor,
+            n_markers > coalesce(lag(n_markers) over in_line, 0) as marked,
+            graph is not null and coalesce(graph <> lag(graph) over in_line, true) as relaunched,
+            step is not null and coalesce(step <> lag(step) over in_line, true) as stepped
+        from line
+        where is_anchor
+        window in_line as (partition by trace_id order by line_no)
+    ),
+
+    -- A given first anchor and layer count cut by counting, and nothing else does.
+    counted as (
+        select t.trace_id, any_value(t.num_layers) * max(r.hits_per_layer) as n_hits
+        from trace_settings as t
+        join trace_rules as x using (trace_id)
+        join boundary_rules as r using (rule_key)
+        where t.anchor_offset is not null and t.num_layers is not null
+        group by t.trace_id
+    ),
+
+    starts as (
+        select
+            a.*,
+            m.method,
+            case
+                m.method
+                when 'markers'
+                then a.marked
+                when 'graphs'
+                then a.relaunched
+                when 'steps'
+                then a.stepped
+                else a.anchor_no % c.n_hits = 0
+            end as starts_range
+        from anchor_rows as a
+        left join counted as c using (trace_id)
+        join
+            (values ('markers'), ('graphs'), ('steps'), ('counts')) as m(method)
+            on (m.method = 'counts') = (c.n_hits is not null)
+    ),
+
+    numbered as (
+        select
+            *,
+            count(*) filter (starts_range) over in_line
+            - if(first_value(starts_range) over in_line, 1, 0) as range_no
+        from starts
+        window in_line as (partition by trace_id, method order by line_no)
+    )
+
+select
+    trace_id,
+    method,
+    range_no,
+    min(prev_anchor) as prev_anchor,
+    min(line_no) as first_anchor,
+    max(line_no) as last_anchor,
+    max(next_anchor) as next_anchor,
+    arg_min(starts_range, line_no) as opened,
+    bool_or(marked and not starts_range and method <> 'counts') as inner_mark,
+    max(next_anchor) = any_value(n_line) as is_last
+from numbered
+group by trace_id, method, range_no

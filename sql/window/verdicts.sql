@@ -1,0 +1,49 @@
+-- One row a trace with anchors: the layer count and the way of telling passes apart that explain
+-- it best. Markers come before graph launches and steps; the count with the most anchors in
+-- complete passes wins.
+-- grain: trace_id
+-- keep: store
+--
+-- trace_id         VARCHAR  -  the trace
+-- n_layers         BIGINT   -  layer count
+-- n_layers_source  VARCHAR  -  option, config, frames or anchors
+-- method           VARCHAR  -  markers, graphs, steps or counts
+-- n_complete       BIGINT   -  complete passes
+-- n_cut            BIGINT   -  passes cut by the begin or end of the trace
+-- n_refused        BIGINT   -  stretches that fit no rule
+with
+    scores as (
+        select
+            trace_id,
+            n_layers,
+            method,
+            count(*) filter (status = 'complete') as n_complete,
+            count(*) filter (status in ('cut_start', 'cut_end')) as n_cut,
+            count(*) filter (status = 'refused') as n_refused,
+            coalesce(sum(n_hits) filter (status = 'complete'), 0) as n_explained
+        from range_fits
+        group by trace_id, n_layers, method
+    )
+
+select
+    s.trace_id,
+    s.n_layers,
+    c.source as n_layers_source,
+    s.method,
+    s.n_complete,
+    s.n_cut,
+    s.n_refused
+from scores as s
+join layer_count_candidates as c using (trace_id, n_layers)
+qualify
+    row_number() over (
+        partition by s.trace_id
+        order by
+            s.n_complete > 0 desc,
+            s.n_complete + s.n_cut > 0 desc,
+            list_position(['counts', 'markers', 'graphs', 'steps'], s.method),
+            s.n_explained desc,
+            s.n_cut desc,
+            s.n_layers desc
+    )
+    = 1

@@ -1,0 +1,59 @@
+"""The relations that exist before any view: what a session provides, with their columns."""
+
+from __future__ import annotations
+
+from trace_sql.events import EVENT_COLUMNS, FACT_COLUMNS
+
+BASE_TABLES: dict[str, dict[str, str]] = {
+    "raw_events": {"event_id": "BIGINT", **EVENT_COLUMNS},
+    "raw_facts": FACT_COLUMNS,
+    "raw_settings": {
+        "trace_id": "VARCHAR",
+        "run": "VARCHAR",
+        "tags": "MAP(VARCHAR, VARCHAR)",
+        "config_path": "VARCHAR",
+        "given": "VARCHAR",
+    },
+    "trace_settings": {
+        "trace_id": "VARCHAR",
+        "profile": "VARCHAR",
+        "profile_source": "VARCHAR",
+        "num_layers": "BIGINT",
+        "num_layers_source": "VARCHAR",
+        "anchor_offset": "BIGINT",
+        "device": "BIGINT",
+        "pid": "VARCHAR",
+        "from_ns": "BIGINT",
+        "to_ns": "BIGINT",
+        "capture_trace_id": "VARCHAR",
+    },
+    "boundary_rules": {
+        "rule_key": "INTEGER",
+        "rule_name": "VARCHAR",
+        "confidence": "VARCHAR",
+        "hits": "VARCHAR",
+        "hits_per_layer": "BIGINT",
+        "hits_extra": "BIGINT",
+        "first_block": "BIGINT",
+        "last_is": "VARCHAR",
+        "blocks_per_layer": "BIGINT",
+        "slots": "VARCHAR[]",
+        "has_entry": "BOOLEAN",
+        "entry_ambiguous": "BOOLEAN",
+    },
+    "trace_rules": {"trace_id": "VARCHAR", "rule_key": "INTEGER", "priority": "INTEGER"},
+    "trace_layer_types": {
+        "trace_id": "VARCHAR",
+        "layer_no": "BIGINT",
+        "layer_type": "VARCHAR",
+        "compress_ratio": "BIGINT",
+    },
+    "trace_columns": {
+        "trace_id": "VARCHAR",
+        "position": "BIGINT",
+        "label": "VARCHAR",
+        "category": "VARCHAR",
+    },
+}
+"""Columns and DuckDB types by relation. `raw_*` come from the store, the others are the rows of
+`parameters`, which say what differs between traces."""

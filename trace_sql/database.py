@@ -1,0 +1,185 @@
+"""A session over traces of the store: the documented views, ready to be queried."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trace_sql.analysis import STORED_TABLES, analysed, create_table
+from trace_sql.base_tables import BASE_TABLES
+from trace_sql.errors import EmptyInputError, RefusedError, TraceSqlError, UsageError
+from trace_sql.store import Settings, Store
+from trace_sql.views import View, load_views, sources
+
+
+def public_views() -> list[View]:
+    """Return the views a session offers: all but those kept only while a trace is analysed."""
+    return [view for view in load_views().values() if view.keep != "yes"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows of a query with their column names; values are plain Python ones."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Return the rows by column name."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+class Database:
+    """Views over `traces` (trace_id to the settings to analyse it with).
+
+    A view is created when a query first names it; a trace is analysed when a view needs that.
+    `progress` gets the number of traces analysed and of all.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        traces: Mapping[str, Settings],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        import duckdb
+
+        self._store = store
+        self._traces = dict(traces)
+        self._progress = progress
+        self._folders: list[Path] | None = None
+        self._created: set[str] = set()
+        self._locked = False
+        self._connection = duckdb.connect()
+        self._provide_raw()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> Result:
+        """Run one of our own queries."""
+        self._create_named_in(sql)
+        cursor = self._connection.execute(sql, list(values))
+        columns = tuple(column[0] for column in cursor.description or ())
+        return Result(columns, cursor.fetchall())
+
+    def ask(self, sql: str) -> Result:
+        """Run a user's SQL: one SELECT over the views, which can neither write nor read files.
+
+        Raises TraceSqlError with DuckDB's first line for SQL it refuses, UsageError for anything
+        but one SELECT.
+        """
+        import duckdb
+
+        try:
+            statements = self._connection.extract_statements(sql)
+        except duckdb.Error as error:
+            raise TraceSqlError(_first_line(error)) from None
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise UsageError("give one SELECT over the views; `trace-sql schema` lists them")
+        try:
+            self._create_named_in(sql)
+            self._lock()
+            return self.query(sql)
+        except duckdb.Error as error:
+            raise TraceSqlError(_first_line(error)) from None
+
+    def require_split(self, trace_id: str) -> dict[str, Any]:
+        """Return the trace's verdict row; raises what the verdict says unless it was split."""
+        row = self.query("from trace_verdicts where trace_id = ?", [trace_id]).dicts()[0]
+        name = self._store.entry(trace_id).name
+        if row["verdict"] == "empty":
+            raise EmptyInputError(f"{name}: {row['message']}")
+        if row["verdict"] == "refused":
+            raise RefusedError(f"{name}: {row['message']}")
+        return row
+
+    def _provide_raw(self) -> None:
+        entries = [self._store.entry(trace_id) for trace_id in self._traces]
+        events = [entry.events_path for entry in entries]
+        self._relation("raw_events", BASE_TABLES["raw_events"], events, numbered=True)
+        facts = [entry.facts_path for entry in entries]
+        self._relation("raw_facts", BASE_TABLES["raw_facts"], facts)
+        create_table(
+            self._connection,
+            "raw_settings",
+            BASE_TABLES["raw_settings"],
+            [
+                (
+                    entry.trace_id,
+                    entry.settings.run,
+                    entry.settings.tags or {},
+                    entry.settings.config_path,
+                    json.dumps(entry.settings.given()),
+                )
+                for entry in entries
+            ],
+        )
+
+    def _relation(
+        self, name: str, columns: Mapping[str, str], paths: list[Path], numbered: bool = False
+    ) -> None:
+        """Create a view over Parquet files, or an empty table where there are none."""
+        if not paths:
+            create_table(self._connection, name, dict(columns), [])
+            return
+        listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+        extra = "*, file_row_number as event_id" if numbered else "*"
+        self._connection.execute(
+            f"create view {name} as select {extra} "
+            f"from read_parquet([{listed}], file_row_number = {str(numbered).lower()})"
+        )
+
+    def _create_named_in(self, sql: str) -> None:
+        words = set(re.findall(r"[a-z_][a-z0-9_]*", sql.lower()))
+        for view in public_views():
+            if view.name in words:
+                self._create(view)
+
+    def _create(self, view: View) -> None:
+        """Create a view with what it reads; a stored one is read back, not computed again."""
+        if view.name in self._created:
+            return
+        self._created.add(view.name)
+        if view.keep == "store":
+            columns = {column.name: column.type for column in view.contract.columns}
+            self._relation(view.name, columns, self._stored(view.name))
+            return
+        for source in sorted(sources(view.name)):
+            if source in STORED_TABLES and source not in self._created:
+                self._created.add(source)
+                self._relation(source, BASE_TABLES[source], self._stored(source))
+            elif source in load_views():
+                self._create(load_views()[source])
+        self._connection.execute(f"create view {view.name} as {view.text}")
+
+    def _stored(self, name: str) -> list[Path]:
+        if self._folders is None:
+            self._folders = []
+            for number, (trace_id, settings) in enumerate(self._traces.items()):
+                if self._progress:
+                    self._progress(number, len(self._traces))
+                entry = self._store.entry(trace_id)
+                self._folders.append(analysed(self._store, entry, settings))
+        return [folder / f"{name}.parquet" for folder in self._folders]
+
+    def _lock(self) -> None:
+        """From here on the session reads the store and nothing else, and cannot be reopened."""
+        if self._locked:
+            return
+        self._locked = True
+        folder = str(self._store.folder.resolve()).replace("'", "''")
+        self._connection.execute(f"set allowed_directories = ['{folder}']")
+        self._connection.execute("set enable_external_access = false")
+        self._connection.execute("set lock_configuration = true")
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split("\n\n")[0].split())

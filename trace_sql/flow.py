@@ -1,0 +1,199 @@
+"""One layer's kernels: grouped text, compute flow, JSON, and two layers compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trace_sql.database import Database
+from trace_sql.errors import TraceSqlError
+from trace_sql.output import Column, Table, json_text, render
+
+HOTTEST = 15
+"""Kernels that the text form lists."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A visit of a layer: trace, pass, loop and layer number."""
+
+    trace_id: str
+    pass_no: int
+    loop_no: int
+    layer_no: int
+
+    @property
+    def values(self) -> list[Any]:
+        """What a query over `_AT` binds."""
+        return [self.trace_id, self.pass_no, self.loop_no, self.layer_no]
+
+
+_AT = "trace_id = ? and pass_no = ? and loop_no = ? and layer_no = ?"
+
+
+def kernel_report(
+    db: Database,
+    primary: Place,
+    comparison: Place | None,
+    output_format: str,
+    config: dict[str, Any] | None,
+) -> str:
+    """Return what `trace-sql kernels` prints.
+
+    `output_format` is text, compute-flow or one of output.FORMATS; JSON is one document. A
+    summary of `config` heads the compute flow. Raises TraceSqlError for a layer that the pass
+    does not have.
+    """
+    places = [primary, *([comparison] if comparison else [])]
+    rows = [layer_row(db, place) for place in places]
+    if output_format == "json":
+        if comparison is None:
+            return json_text(layer_json(db, primary))
+        return json_text(comparison_json(db, primary, comparison))
+    differing = [difference_table(db, primary, comparison)] if comparison else []
+    if output_format == "text":
+        tables = [
+            table
+            for place in places
+            for table in (group_table(db, place), flow_table(db, place, HOTTEST))
+        ]
+        heads = [
+            f"Layer {row['layer_no']} of pass {row['pass_no']}: {row['layer_type']},"
+            f" wall {row['wall_ms']:.3f} ms, busy {row['busy_ms']:.3f} ms,"
+            f" sum {row['sum_dur_ms']:.3f} ms, {row['n_activities']} activities"
+            for row in rows
+        ]
+        return "\n".join([*heads, "", render([*tables, *differing], "table")])
+    if output_format == "compute-flow":
+        tables = [flow_table(db, place) for place in places]
+        return render([*model_summary(config), *tables, *differing], "table")
+    tables = differing or [flow_table(db, primary)]
+    return render(tables, output_format)
+
+
+def model_summary(config: dict[str, Any] | None) -> list[Table]:
+    """Return the architecture as a table; none without a config."""
+    if config is None:
+        return []
+    from trace_sql.model import Model, summary_rows
+
+    columns = (Column("field", "Model"), Column("value", "Value", wrap=True))
+    return [Table("model", "", columns, summary_rows(Model.from_config(config)))]
+
+
+def layer_row(db: Database, place: Place) -> dict[str, Any]:
+    """Return the layer's measures; raises TraceSqlError where the pass has no such layer."""
+    rows = db.query(f"from layer_table where {_AT}", place.values).dicts()
+    if not rows:
+        known = db.query(
+            "select min(layer_no), max(layer_no) from layers where trace_id = ? and pass_no = ?",
+            [place.trace_id, place.pass_no],
+        ).rows[0]
+        raise TraceSqlError(
+            f"pass {place.pass_no} has no layer {place.layer_no}; it has {known[0]} to {known[1]}"
+        )
+    return rows[0]
+
+
+def flow_table(db: Database, place: Place, limit: int | None = None) -> Table:
+    """Return the activities of a layer, longest first."""
+    columns = (
+        Column("rank_no", "#"),
+        Column("slot", "Half"),
+        Column("category", "Category"),
+        Column("simplified_name", "Simplified Name", wrap=True),
+        Column("dur_us", "dur(us)", 3),
+        Column("share_pct", "%", 1),
+        Column("ts_rel_ms", "ts_rel(ms)", 3),
+        Column("input_dims", "Input Dims", wrap=True),
+    )
+    chosen = ", ".join(column.key for column in columns)
+    sql = f"select {chosen} from compute_flow where {_AT} order by rank_no"
+    rows = db.query(sql + (f" limit {limit:d}" if limit else ""), place.values).rows
+    title = "Longest kernels" if limit else "Compute flow"
+    return Table(
+        "kernels", f"{title} of layer {place.layer_no}, pass {place.pass_no}", columns, rows
+    )
+
+
+def group_table(db: Database, place: Place) -> Table:
+    """Return the layer's time by category."""
+    rows = db.query(
+        "select category, sum(n_activities), sum(sum_dur_us), sum(share_pct)"
+        f" from layer_kernel_groups where {_AT} group by category order by 3 desc",
+        place.values,
+    ).rows
+    columns = (
+        Column("category", "Category"),
+        Column("n_activities", "Count"),
+        Column("sum_dur_us", "Sum(us)", 3),
+        Column("share_pct", "%", 1),
+    )
+    return Table("categories", f"Layer {place.layer_no} of pass {place.pass_no}", columns, rows)
+
+
+def difference_table(db: Database, primary: Place, comparison: Place) -> Table:
+    """Return kernel by kernel how two layers differ, kernels of only one first."""
+    columns = (
+        Column("found_in", "In"),
+        Column("category", "Category"),
+        Column("simplified_name", "Simplified Name", wrap=True),
+        Column("n_primary", f"# L{primary.layer_no}"),
+        Column("n_comparison", f"# L{comparison.layer_no}"),
+        Column("primary_us", f"us L{primary.layer_no}", 3),
+        Column("comparison_us", f"us L{comparison.layer_no}", 3),
+        Column("change_us", "Change(us)", 3),
+    )
+    rows = [tuple(row[column.key] for column in columns) for row in _pairs(db, primary, comparison)]
+    title = f"Layer {primary.layer_no} against layer {comparison.layer_no}"
+    return Table("kernel_diff", title, columns, rows)
+
+
+def layer_json(db: Database, place: Place) -> dict[str, Any]:
+    """Return a layer and its activities, longest first, as one JSON object."""
+    row = layer_row(db, place)
+    kernels = db.query(
+        "select rank_no, flow_no, slot, category, simplified_name, name, dur_us, share_pct,"
+        f" ts_rel_ms, start_s, input_dims, event_id, stream from compute_flow where {_AT}"
+        " order by rank_no",
+        place.values,
+    ).dicts()
+    return {**row, "kernels": kernels}
+
+
+def comparison_json(db: Database, primary: Place, comparison: Place) -> dict[str, Any]:
+    """Return both layers and their kernel difference as one JSON object."""
+    pairs = _pairs(db, primary, comparison)
+    return {
+        "primary": layer_json(db, primary),
+        "comparison": layer_json(db, comparison),
+        "kernel_diff": {
+            "only_primary": [pair for pair in pairs if pair["found_in"] == "primary"],
+            "only_comparison": [pair for pair in pairs if pair["found_in"] == "comparison"],
+            "both": [pair for pair in pairs if pair["found_in"] == "both"],
+        },
+    }
+
+
+def _pairs(db: Database, primary: Place, comparison: Place) -> list[dict[str, Any]]:
+    return db.query(
+        f"""
+        with
+            a as (from layer_kernel_groups where {_AT}),
+            b as (from layer_kernel_groups where {_AT})
+        select
+            case when b.name is null then 'primary' when a.name is null then 'comparison'
+                else 'both' end as found_in,
+            coalesce(a.category, b.category) as category,
+            coalesce(a.simplified_name, b.simplified_name) as simplified_name,
+            coalesce(a.name, b.name) as name,
+            coalesce(a.n_activities, 0) as n_primary,
+            coalesce(b.n_activities, 0) as n_comparison,
+            coalesce(a.sum_dur_us, 0) as primary_us,
+            coalesce(b.sum_dur_us, 0) as comparison_us,
+            coalesce(b.sum_dur_us, 0) - coalesce(a.sum_dur_us, 0) as change_us
+        from a full join b on a.name = b.name
+        order by found_in = 'both', abs(change_us) desc, name
+        """,
+        [*primary.values, *comparison.values],
+    ).dicts()

@@ -1,0 +1,186 @@
+"""What differs between traces, as rows of parameter tables and as rule lists for templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trace_sql.errors import RefusedError, UsageError
+from trace_sql.model import Model
+from trace_sql.profile import Boundary, Hits, Profile, infer, load_profiles, sql_string
+from trace_sql.store import Settings
+
+PREPARE_PATTERNS = (
+    "Memcpy HtoD",
+    "arange_cuda_out",
+    "resolve_future_token_ids",
+    "clamp_position",
+    "compute_position_kernel",
+    "create_flashinfer_kv_indices",
+    "_copy_page_indices_kernel",
+    "write_req_to_token_pool",
+    "get_last_loc_kernel",
+)
+"""Kernels of serving engines that prepare the input of a step (seen in SGLang and vLLM traces)."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Rows for BASE_TABLES by table, and the values that templates render."""
+
+    rows: Mapping[str, list[tuple[Any, ...]]]
+    values: Mapping[str, Any]
+
+
+def parameters(trace_id: str, settings: Settings) -> Parameters:
+    """Turn a trace's settings into parameter rows and rule lists.
+
+    Raises UsageError for an unknown profile or an offset without an anchor, BadInputError for a
+    config that cannot be read, RefusedError where config and option give two layer counts.
+    """
+    model = None if settings.config is None else Model.from_config(settings.config)
+    profile, reason = _profile(settings, model)
+    boundaries = _boundaries(profile, settings)
+    num_layers, source = _num_layers(settings, model)
+    traces = [trace_id, *([settings.capture] if settings.capture else [])]
+    rows: dict[str, list[tuple[Any, ...]]] = {
+        "trace_settings": [
+            (
+                trace,
+                profile.name,
+                reason,
+                num_layers if trace == trace_id else None,
+                source,
+                settings.anchor_offset if trace == trace_id else None,
+                settings.device if trace == trace_id else None,
+                settings.pid if trace == trace_id else None,
+                settings.from_ns if trace == trace_id else None,
+                settings.to_ns if trace == trace_id else None,
+                settings.capture if trace == trace_id else None,
+            )
+            for trace in traces
+        ],
+        "boundary_rules": [
+            (
+                key,
+                rule.name,
+                rule.confidence,
+                rule.hits.text,
+                rule.hits.per_layer,
+                rule.hits.extra,
+                rule.first_block,
+                rule.last,
+                len(slots),
+                list(slots),
+                rule.entry is not None,
+                rule.entry_ambiguous,
+            )
+            for key, (rule, slots) in enumerate(boundaries)
+        ],
+        "trace_rules": [(trace_id, key, key) for key in range(len(boundaries))],
+        "trace_layer_types": [
+            (trace_id, layer.number, layer.type, layer.compress_ratio)
+            for layer in (model.layers if model else ())
+        ],
+        "trace_columns": [
+            (trace_id, position, label, category)
+            for position, (label, categories) in enumerate(profile.resolved_columns.items())
+            for category in categories
+        ],
+    }
+    return Parameters(
+        rows,
+        {
+            "category_rules": profile.resolved_categories,
+            "simplified_name": simplified_name(profile),
+            "boundary_patterns": _patterns([rule for rule, _ in boundaries]),
+            "prologue_patterns": profile.resolved_prologue_start,
+            "prepare_patterns": PREPARE_PATTERNS,
+        },
+    )
+
+
+def simplified_name(profile: Profile) -> str:
+    """Return the SQL expression of the readable name of column `name`, 60 characters at most."""
+    cases = " ".join(
+        f"when regexp_matches(name, {sql_string(rule.pattern)}) "
+        f"then regexp_replace(name, {sql_string(rule.pattern)}, {sql_string(rule.replace)})"
+        for rule in profile.resolved_names
+    )
+    sql = f"case {cases} else name end" if cases else "name"
+    for rule in profile.resolved_name_cleanups:
+        sql = f"regexp_replace({sql}, {sql_string(rule.pattern)}, {sql_string(rule.replace)}, 'g')"
+    return f"left({sql}, 60)"
+
+
+def _profile(settings: Settings, model: Model | None) -> tuple[Profile, str]:
+    profiles = load_profiles()
+    if settings.profile is None:
+        return infer(model)
+    if settings.profile not in profiles:
+        raise UsageError(f"no profile {settings.profile!r}; known: {', '.join(sorted(profiles))}")
+    return profiles[settings.profile], "option"
+
+
+def _num_layers(settings: Settings, model: Model | None) -> tuple[int | None, str | None]:
+    told = settings.num_layers
+    if told is not None and told < 1:
+        raise UsageError(f"--num-layers {told}: a model has at least one layer")
+    if told is not None and model is not None and told != model.num_layers:
+        raise RefusedError(
+            f"--num-layers {told}, but {settings.config_path or 'the config'} has "
+            f"{model.num_layers}; give one of them"
+        )
+    if told is not None:
+        return told, "option"
+    return (model.num_layers, "config") if model else (None, None)
+
+
+def _boundaries(profile: Profile, settings: Settings) -> list[tuple[Boundary, tuple[str, ...]]]:
+    """The rules to try, each with the slots of a layer; a named anchor replaces the profile's."""
+    slots = profile.resolved_slots or ("block",)
+    if settings.anchor_kernel is None:
+        if settings.anchor_offset is not None or settings.blocks_per_layer is not None:
+            raise UsageError(
+                "--anchor-offset and --blocks-per-layer describe --anchor-kernel; give that too"
+            )
+        return [(rule, slots) for rule in profile.resolved_boundaries]
+    per_layer = settings.blocks_per_layer or len(slots)
+    if per_layer < 1:
+        raise UsageError(f"--blocks-per-layer {per_layer}: a layer has at least one block")
+    if settings.anchor_offset is not None and settings.num_layers is None and not settings.config:
+        raise UsageError("--anchor-offset cuts by counting: give --num-layers or --config too")
+    if per_layer != len(slots):
+        slots = tuple(f"block{number}" for number in range(per_layer))
+    rule = Boundary(
+        name=f"anchor {settings.anchor_kernel}",
+        frameworks=(),
+        vendors=(),
+        confidence="option",
+        source="--anchor-kernel",
+        anchor=re.escape(settings.anchor_kernel).replace("\\ ", " "),
+        hits=Hits(f"{per_layer}*N", per_layer, 0),
+        first_block=0,
+        last="block",
+        entry=None,
+        entry_ambiguous=False,
+        exit=None,
+        lead_in=(),
+        examples={},
+    )
+    return [(rule, slots)]
+
+
+def _patterns(boundaries: list[Boundary]) -> list[dict[str, Any]]:
+    patterns: list[dict[str, Any]] = []
+    for key, rule in enumerate(boundaries):
+        for role in ("entry", "anchor", "exit"):
+            if pattern := getattr(rule, role):
+                patterns.append({"rule_key": key, "role": role, "position": 0, "pattern": pattern})
+        for position, pattern in enumerate(reversed(rule.lead_in), start=1):
+            patterns.append(
+                {"rule_key": key, "role": "lead_in", "position": position, "pattern": pattern}
+            )
+    return patterns

@@ -1,0 +1,331 @@
+"""Reports: which rows of which views a command shows, and under which headings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trace_sql.database import Database, Result
+from trace_sql.errors import RefusedError, TraceSqlError
+from trace_sql.output import Column, Table
+
+_MS = 3
+_S = 6
+
+
+def trace_table(db: Database) -> Table:
+    """Return the traces of the session."""
+    columns = (
+        Column("trace_id", "Id"),
+        Column("name", "Name", wrap=True),
+        Column("run", "Run"),
+        Column("rank", "Rank"),
+        Column("world_size", "Of"),
+        Column("gpu", "GPU", wrap=True),
+        Column("n_events", "Events"),
+        Column("n_device_events", "Device"),
+        Column("span_ms", "Span(ms)", _MS),
+        Column("tags", "Tags", wrap=True),
+    )
+    chosen = ", ".join(c.key for c in columns).replace("span_ms", "span_ns / 1e6 as span_ms")
+    rows = db.query(f"select {chosen} from traces order by run, name, trace_id").rows
+    return Table("traces", "", columns, rows)
+
+
+def pass_table(db: Database, trace_id: str, phase: str | None = None) -> Table:
+    """Return all passes, or those of a phase: cold start, growth, steady state."""
+    columns = (
+        Column("pass_no", "Fwd#"),
+        Column("start_s", "Start(s)", _S),
+        Column("end_s", "End(s)", _S),
+        Column("duration_ms", "Duration(ms)", _MS),
+        Column("avg_layer_ms", "Avg Layer(ms)", _MS),
+        Column("first_layer_ms", "First Layer(ms)", _MS),
+        Column("phase", "Phase"),
+        Column("notes", "Notes", wrap=True),
+    )
+    table = _table(db, "passes", "Forward passes", columns, "pass_table", trace_id, "pass_no")
+    rows = [row for row in table.rows if phase in (None, row[6] or "unknown")]
+    return Table(table.key, table.title, table.columns, rows)
+
+
+def chosen_pass(
+    db: Database, trace_id: str, pass_no: int | None, phase: str | None
+) -> tuple[int, str]:
+    """Return the pass to report and why.
+
+    A given number must exist and not be refused. Without one it is the first stable pass, of
+    `phase` where that is given. Raises RefusedError where several passes are complete and none is
+    stable, TraceSqlError for a pass that does not exist.
+    """
+    passes = db.query(
+        "select pass_no, status, phase, evidence from passes where trace_id = ? order by pass_no",
+        [trace_id],
+    ).dicts()
+    if pass_no is not None:
+        for row in passes:
+            if row["pass_no"] == pass_no and row["status"] == "refused":
+                raise RefusedError(f"pass {pass_no} is refused: {row['evidence']}")
+            if row["pass_no"] == pass_no:
+                return pass_no, "chosen with --pass"
+        raise TraceSqlError(f"no pass {pass_no}; the trace has passes 0 to {len(passes) - 1}")
+    steady = db.query(
+        "select phase, pass_no from steady_passes where trace_id = ?"
+        " and (phase = ? or ? is null) order by pass_no",
+        [trace_id, phase, phase],
+    ).rows
+    if steady:
+        why = f"first steady pass of phase {steady[0][0]}: two changes of layer 0 within 5 %"
+        return int(steady[0][1]), why
+    usable = [
+        row
+        for row in passes
+        if row["status"] != "refused" and phase in (None, row["phase"] or "unknown")
+    ]
+    whole = [row for row in usable if row["status"] == "complete"]
+    if len(whole or usable) == 1:
+        only = (whole or usable)[0]
+        kind = "complete pass" if whole else "pass, and it is cut"
+        return int(only["pass_no"]), f"no steady state: it is the only {kind}"
+    of_phase = f" of phase {phase}" if phase else ""
+    raise RefusedError(
+        f"no steady state among {len(whole)} complete passes{of_phase} (two changes of layer 0 in"
+        " a row within 5 %); choose one with --pass, `trace-sql passes` lists them"
+    )
+
+
+def layer_tables(db: Database, trace_id: str, pass_no: int) -> list[Table]:
+    """Return the layers of a pass and their clusters by type, with the profile's columns."""
+    labels = _labels(db, trace_id)
+    values = _by_key(
+        db.query(
+            "select loop_no, layer_no, label, sum_dur_ms from layer_column_table"
+            " where trace_id = ? and pass_no = ?",
+            [trace_id, pass_no],
+        )
+    )
+    rows = db.query(
+        "select loop_no, layer_no, compress_ratio, layer_type, wall_ms, sum_dur_ms, n_comm,"
+        " n_activities, complete from layer_table where trace_id = ? and pass_no = ?"
+        " order by loop_no, layer_no",
+        [trace_id, pass_no],
+    ).rows
+    looped = any(row[0] for row in rows)
+    layers = Table(
+        "layers",
+        f"Layers of pass {pass_no}",
+        (
+            *((Column("loop_no", "Loop"),) if looped else ()),
+            Column("layer_no", "L"),
+            Column("compress_ratio", "c_r"),
+            Column("layer_type", "Type", wrap=True),
+            Column("wall_ms", "Wall(ms)", _MS),
+            Column("sum_dur_ms", "SumDur(ms)", _MS),
+            *(Column(f"{_key(label)}_ms", label, _MS) for label in labels),
+            Column("n_comm", "AR#"),
+            Column("n_activities", "K#"),
+        ),
+        [
+            (
+                *((loop_no,) if looped else ()),
+                layer_no,
+                ratio,
+                kind if complete else f"{kind} (cut)",
+                wall,
+                total,
+                *(values.get((loop_no, layer_no, label), 0.0) for label in labels),
+                n_comm,
+                n_activities,
+            )
+            for loop_no, layer_no, ratio, kind, wall, total, n_comm, n_activities, complete in rows
+        ],
+    )
+    return [layers, _cluster_table(db, trace_id, pass_no, labels)]
+
+
+def _cluster_table(db: Database, trace_id: str, pass_no: int, labels: list[str]) -> Table:
+    values = _by_key(
+        db.query(
+            "select layer_type, label, share_pct from cluster_column_table"
+            " where trace_id = ? and pass_no = ?",
+            [trace_id, pass_no],
+        )
+    )
+    rows = db.query(
+        "select layer_type, n_layers, avg_wall_ms, avg_sum_dur_ms, wall_share_pct"
+        " from cluster_table where trace_id = ? and pass_no = ? order by wall_share_pct desc",
+        [trace_id, pass_no],
+    ).rows
+    return Table(
+        "clusters",
+        f"Layer clusters of pass {pass_no}",
+        (
+            Column("layer_type", "Cluster", wrap=True),
+            Column("n_layers", "#"),
+            Column("avg_wall_ms", "Avg Wall(ms)", _MS),
+            Column("avg_sum_dur_ms", "Avg Sum(ms)", _MS),
+            Column("wall_share_pct", "Wall%", 1),
+            *(Column(f"{_key(label)}_pct", f"{label}%", 1) for label in labels),
+        ),
+        [(*row, *(values.get((row[0], label), 0.0) for label in labels)) for row in rows],
+    )
+
+
+def perfetto_tables(
+    db: Database, trace_id: str, pass_no: int | None, layers: list[int]
+) -> list[Table]:
+    """Return where passes, and layers of a pass, stand on the Perfetto UI's time axis."""
+    passes = _table(
+        db,
+        "passes",
+        "Passes, in seconds from the Perfetto UI's zero",
+        (
+            Column("pass_no", "Fwd#"),
+            Column("start_s", "Start(s)", 9),
+            Column("end_s", "End(s)", 9),
+            Column("duration_ms", "Duration(ms)", _MS),
+            Column("phase", "Phase"),
+        ),
+        "pass_table",
+        trace_id,
+        "pass_no",
+    )
+    if pass_no is None:
+        return [passes]
+    ranges = _table(
+        db,
+        "layers",
+        f"Layers of pass {pass_no}, in seconds from the Perfetto UI's zero",
+        (
+            Column("layer_no", "L"),
+            Column("compress_ratio", "c_r"),
+            Column("layer_type", "Type", wrap=True),
+            Column("start_s", "Start(s)", 9),
+            Column("end_s", "End(s)", 9),
+            Column("wall_ms", "Wall(ms)", _MS),
+        ),
+        "layer_table",
+        trace_id,
+        "loop_no, layer_no",
+        f"pass_no = {pass_no:d}"
+        + (f" and layer_no in ({', '.join(f'{layer:d}' for layer in layers)})" if layers else ""),
+    )
+    missing = sorted(set(layers) - {row[0] for row in ranges.rows})
+    if missing:
+        raise TraceSqlError(f"pass {pass_no} has no layer {', '.join(map(str, missing))}")
+    return [passes, ranges]
+
+
+def anchor_tables(db: Database, trace_id: str) -> list[Table]:
+    """Return the rules tried, the candidates, and what speaks for each pass."""
+    return [
+        _table(
+            db,
+            "verdict",
+            "Verdict",
+            (
+                Column("verdict", "Verdict"),
+                Column("n_layers", "Layers"),
+                Column("n_layers_source", "From"),
+                Column("pass_method", "Passes by"),
+                Column("n_complete", "Complete"),
+                Column("n_cut", "Cut"),
+                Column("n_refused", "Refused"),
+                Column("message", "Message", wrap=True),
+            ),
+            "trace_verdicts",
+            trace_id,
+            "trace_id",
+        ),
+        _table(
+            db,
+            "rules",
+            "Boundary rules whose anchor occurs",
+            (
+                Column("rule", "Rule", wrap=True),
+                Column("confidence", "Confidence"),
+                Column("hits", "Per pass"),
+                Column("n_anchors", "Anchors"),
+                Column("n_entries", "Entries"),
+                Column("n_streams", "Streams"),
+                Column("n_fitting", "Passes"),
+                Column("n_refused", "Refused"),
+            ),
+            "rule_evidence",
+            trace_id,
+            "n_fitting desc, priority",
+        ),
+        _table(
+            db,
+            "candidates",
+            "Kernels that may bound layers",
+            (
+                Column("simplified_name", "Kernel", wrap=True),
+                Column("n_hits", "Hits"),
+                Column("n_streams", "Streams"),
+                Column("min_gap", "Min gap"),
+                Column("median_gap", "Median", 1),
+                Column("max_gap", "Max gap"),
+                Column("matched", "Matched by", wrap=True),
+            ),
+            "anchor_candidates",
+            trace_id,
+            "n_hits desc, name",
+        ),
+        _table(
+            db,
+            "evidence",
+            "What speaks for each pass",
+            (
+                Column("pass_no", "Fwd#"),
+                Column("status", "Status"),
+                Column("evidence", "Evidence", wrap=True),
+                Column("exceptions", "Other order in layers", wrap=True),
+            ),
+            "passes",
+            trace_id,
+            "pass_no",
+        ),
+    ]
+
+
+def coverage(db: Database, trace_id: str) -> str:
+    """Return the line that says how much of the trace an answer stands on."""
+    row = db.query("from trace_verdicts where trace_id = ?", [trace_id]).dicts()[0]
+    share = 100 * row["layers_sum_ns"] / row["sum_dur_ns"] if row["sum_dur_ns"] else 0.0
+    return (
+        f"coverage: {row['n_in_layers']} of {row['n_activities']} activities in layers"
+        f" ({share:.1f} % of device time), {row['n_linked']} linked to launches;"
+        f" {row['n_layers']} layers (from {row['n_layers_source']}), profile {row['profile']}"
+    )
+
+
+def _labels(db: Database, trace_id: str) -> list[str]:
+    rows = db.query(
+        "select label from layer_column_table where trace_id = ? group by label"
+        " having max(sum_dur_ms) > 0 order by min(position)",
+        [trace_id],
+    ).rows
+    return [row[0] for row in rows]
+
+
+def _by_key(result: Result) -> dict[tuple[Any, ...], Any]:
+    return {row[:-1]: row[-1] for row in result.rows}
+
+
+def _key(label: str) -> str:
+    return label.lower().replace(" ", "_")
+
+
+def _table(
+    db: Database,
+    key: str,
+    title: str,
+    columns: tuple[Column, ...],
+    view: str,
+    trace_id: str,
+    order: str,
+    condition: str = "true",
+) -> Table:
+    chosen = ", ".join(column.key for column in columns)
+    sql = f"select {chosen} from {view} where trace_id = ? and {condition} order by {order}"
+    return Table(key, title, columns, db.query(sql, [trace_id]).rows)

@@ -1,0 +1,176 @@
+"""What a rule is: categories, simplified names and boundaries, and the profile that holds them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+KERNELS = "kernels"
+"""The profile whose rules every other profile ends with."""
+
+OTHER = "other"
+"""The category of a kernel that no rule knows."""
+
+
+def sql_string(text: str) -> str:
+    """Return `text` as an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Hits:
+    """How many anchors one pass has: `per_layer` * N + `extra`, N = layers of the config."""
+
+    text: str
+    per_layer: int
+    extra: int
+
+    def count(self, layers: int) -> int:
+        """Return the hits of one pass of `layers` layers."""
+        return self.per_layer * layers + self.extra
+
+    def layers(self, hits: int) -> int | None:
+        """Return the layer count that has exactly `hits` hits, None where no count fits."""
+        layers, rest = divmod(hits - self.extra, self.per_layer)
+        return layers if rest == 0 and layers > 0 else None
+
+
+def parse_hits(text: str) -> Hits:
+    """Parse a formula of integers, N, +, -, * and parentheses that grows linearly with N.
+
+    Raises ValueError that says what is wrong with it.
+    """
+    try:
+        per_layer, extra = _linear(ast.parse(text.strip(), mode="eval").body)
+    except SyntaxError:
+        raise ValueError(f"{text!r} cannot be parsed") from None
+    if per_layer < 1:
+        raise ValueError(f"{text!r} does not grow with N")
+    return Hits(text, per_layer, extra)
+
+
+def _linear(node: ast.expr) -> tuple[int, int]:
+    """Return (a, b) of the expression a * N + b; nothing is ever evaluated."""
+    match node:
+        case ast.Name(id="N"):
+            return 1, 0
+        case ast.Constant(value=value) if type(value) is int:
+            return 0, value
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            slope, offset = _linear(inner)
+            return -slope, -offset
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
+            (a, b), (c, d) = _linear(left), _linear(right)
+            if isinstance(op, ast.Add):
+                return a + c, b + d
+            if isinstance(op, ast.Sub):
+                return a - c, b - d
+            if a and c:
+                raise ValueError("N * N is not linear in N")
+            return a * d + b * c, b * d
+    raise ValueError(f"{ast.unparse(node)!r} is neither N, a whole number, +, - nor *")
+
+
+@dataclass(frozen=True)
+class CategoryRule:
+    """Kernels whose raw name matches `pattern` have category `name`, unless an earlier rule won."""
+
+    name: str
+    pattern: str
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NameRule:
+    """A rewrite of a kernel name in RE2's syntax, with (raw, simplified) examples."""
+
+    pattern: str
+    replace: str
+    examples: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """One family of kernels that bounds the blocks of a layer, and how to count it."""
+
+    name: str
+    frameworks: tuple[str, ...]
+    vendors: tuple[str, ...]
+    confidence: str
+    source: str
+    anchor: str
+    hits: Hits
+    first_block: int
+    """Index within the pass of the block that hit 0 opens."""
+    last: str
+    """What the last hit is: "epilogue" closes the last block, "block" opens it."""
+    entry: str | None
+    """Opens block 0."""
+    entry_ambiguous: bool
+    """Whether `entry` also matches norms inside layers (q/k, q_a/kv_a): then only the first
+    match after the start of a pass counts."""
+    exit: str | None
+    lead_in: tuple[str, ...]
+    examples: Mapping[str, tuple[str, ...]]
+    """Real names by key: anchor, entry, exit, lead_in, and `not` for lookalikes."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One profile file with its bases; `resolved_*` is what applies, own rules first."""
+
+    name: str
+    title: str
+    confidence: str
+    source: str
+    bases: tuple[Profile, ...] = field(repr=False)
+    architectures: tuple[str, ...]
+    model_types: tuple[str, ...]
+    slots: tuple[str, ...]
+    columns: Mapping[str, tuple[str, ...]]
+    prologue_start: tuple[str, ...]
+    prologue_examples: tuple[str, ...]
+    boundaries: tuple[Boundary, ...]
+    categories: tuple[CategoryRule, ...]
+    names: tuple[NameRule, ...]
+    name_cleanups: tuple[NameRule, ...]
+
+    def lineage(self) -> tuple[Profile, ...]:
+        """Return this profile, then its bases depth first, each once, the universal one last."""
+        found: dict[str, Profile] = {self.name: self}
+        for base in self.bases:
+            for profile in base.lineage():
+                found.setdefault(profile.name, profile)
+        return tuple(sorted(found.values(), key=lambda profile: profile.name == KERNELS))
+
+    @property
+    def resolved_boundaries(self) -> tuple[Boundary, ...]:
+        return tuple(rule for profile in self.lineage() for rule in profile.boundaries)
+
+    @property
+    def resolved_categories(self) -> tuple[CategoryRule, ...]:
+        """Ordered: the first rule that matches wins, no match is `other`."""
+        return tuple(rule for profile in self.lineage() for rule in profile.categories)
+
+    @property
+    def resolved_names(self) -> tuple[NameRule, ...]:
+        """Ordered: the first rule that matches replaces the name."""
+        return tuple(rule for profile in self.lineage() for rule in profile.names)
+
+    @property
+    def resolved_name_cleanups(self) -> tuple[NameRule, ...]:
+        """Ordered: each is applied everywhere, after `resolved_names`."""
+        return tuple(rule for profile in self.lineage() for rule in profile.name_cleanups)
+
+    @property
+    def resolved_prologue_start(self) -> tuple[str, ...]:
+        return tuple(rule for profile in self.lineage() for rule in profile.prologue_start)
+
+    @property
+    def resolved_slots(self) -> tuple[str, ...]:
+        return next((profile.slots for profile in self.lineage() if profile.slots), ())
+
+    @property
+    def resolved_columns(self) -> Mapping[str, tuple[str, ...]]:
+        return next((profile.columns for profile in self.lineage() if profile.columns), {})

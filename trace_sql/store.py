@@ -1,0 +1,327 @@
+"""The folder of flattened traces: one subfolder a trace, named by its content.
+
+    <folder>/v<SCHEMA_VERSION>/traces/<trace_id>/{events,facts}.parquet, settings.json
+    <folder>/v<SCHEMA_VERSION>/paths/<key>.json    what a file was when it was last hashed
+    <folder>/v<SCHEMA_VERSION>/tmp/<host>.<pid>.<random>/    an ingest in progress
+
+A trace folder appears by one rename, so a reader sees a whole trace or none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from trace_sql.errors import BadInputError, TraceSqlError, UsageError
+from trace_sql.events import SCHEMA_VERSION
+from trace_sql.inputs import trace_name
+
+_ID_DIGITS = 12
+_SETTLED_NS = 2_000_000_000
+"""A file changed less than this before it was hashed may change again within one tick."""
+_ABANDONED_S = 86_400
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user said about a trace; None (in `tags` no key) means not said."""
+
+    run: str | None = None
+    tags: dict[str, str] | None = None
+    config_path: str | None = None
+    config: dict[str, Any] | None = None
+    """The parsed config.json of the model."""
+    profile: str | None = None
+    num_layers: int | None = None
+    anchor_kernel: str | None = None
+    blocks_per_layer: int | None = None
+    anchor_offset: int | None = None
+    pid: str | None = None
+    device: int | None = None
+    phase: str | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+    capture: str | None = None
+    """trace_id of the graph-capture trace that belongs to this one."""
+    name: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that were given, by name."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {key: value for key, value in values.items() if value is not None}
+
+    def merged(self, newer: Settings) -> Settings:
+        """Return these settings with what `newer` gives in their place, tags one by one."""
+        given = newer.given()
+        if newer.tags is not None:
+            given["tags"] = {**(self.tags or {}), **newer.tags}
+        return replace(self, **given)
+
+
+@dataclass(frozen=True)
+class Ingested:
+    trace_id: str
+    name: str
+    fresh: bool
+    """False where the store held the trace already."""
+
+
+@dataclass(frozen=True)
+class TraceEntry:
+    trace_id: str
+    name: str
+    folder: Path
+    settings: Settings
+
+    @property
+    def events_path(self) -> Path:
+        return self.folder / "events.parquet"
+
+    @property
+    def facts_path(self) -> Path:
+        return self.folder / "facts.parquet"
+
+
+def default_folder() -> Path:
+    """Return the store's folder: TRACE_SQL_STORE, else one in the user's cache folder."""
+    if chosen := os.environ.get("TRACE_SQL_STORE"):
+        return Path(chosen).expanduser()
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not cache.is_absolute():
+        if sys.platform == "darwin":
+            cache = Path.home() / "Library" / "Caches"
+        elif sys.platform == "win32":
+            cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        else:
+            cache = Path.home() / ".cache"
+    return cache / "trace_sql"
+
+
+class Store:
+    """The traces under `folder`; nothing is created before the first ingest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        root = folder / f"v{SCHEMA_VERSION}"
+        self._traces = root / "traces"
+        self._paths = root / "paths"
+        self._tmp = root / "tmp"
+
+    def ingest(
+        self,
+        path: Path,
+        settings: Settings | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Ingested:
+        """Flatten the trace file `path` into the store, unless its content is there already.
+
+        `settings` are merged into those the trace has. `progress` gets bytes of the file
+        flattened and in all. Raises BadInputError where `path` is no whole trace or changes
+        while it is read, TraceSqlError where the store cannot be written.
+        """
+        settings = settings or Settings()
+        before = _identity(path)
+        trace_id = self._remembered(path, before) or _content_id(path)
+        fresh = not self._holds(trace_id)
+        if fresh:
+            with self._writing():
+                fresh = self._flatten_into_place(path, before, trace_id, settings, progress)
+        if not fresh:
+            self.change_settings(trace_id, settings)
+        self._remember(path, before, trace_id)
+        return Ingested(trace_id, self.entry(trace_id).name, fresh)
+
+    def find_path(self, path: Path) -> str | None:
+        """Return the trace_id of what is in the file `path` now, None if it is not stored.
+
+        An unchanged file is not read again. Raises BadInputError where it cannot be read.
+        """
+        identity = _identity(path)
+        trace_id = self._remembered(path, identity)
+        if trace_id is None:
+            trace_id = _content_id(path)
+            if self._holds(trace_id):
+                self._remember(path, identity, trace_id)
+        return trace_id if self._holds(trace_id) else None
+
+    def resolve(self, text: str) -> str:
+        """Return the one trace_id that `text` names: an id, a name or the start of either.
+
+        A whole id or name comes before the start of one. Raises UsageError, with the traces
+        to choose from, where none or several match.
+        """
+        entries = self.traces()
+        exact = [entry for entry in entries if entry.trace_id == text]
+        exact = exact or [entry for entry in entries if entry.name == text]
+        starts = [e for e in entries if e.trace_id.startswith(text) or e.name.startswith(text)]
+        found = exact or starts
+        if len(found) == 1:
+            return found[0].trace_id
+        listed = ", ".join(f"{entry.trace_id} ({entry.name})" for entry in (found or entries)[:20])
+        if found:
+            raise UsageError(f"{text!r} names {len(found)} traces, give one id: {listed}")
+        known = f"known: {listed}" if entries else "the store is empty"
+        raise UsageError(f"no trace {text!r} in {self.folder}; {known}")
+
+    def traces(self) -> list[TraceEntry]:
+        """Return all traces, sorted by name, then id."""
+        ids = [folder.name for folder in self._traces.glob("[0-9a-f]*") if folder.is_dir()]
+        entries = [self.entry(trace_id) for trace_id in ids]
+        return sorted(entries, key=lambda entry: (entry.name, entry.trace_id))
+
+    def entry(self, trace_id: str) -> TraceEntry:
+        """Return the trace `trace_id`; raises UsageError where the store does not hold it."""
+        settings = self.settings(trace_id)
+        return TraceEntry(trace_id, settings.name or trace_id, self._traces / trace_id, settings)
+
+    def settings(self, trace_id: str) -> Settings:
+        """Return the settings of a trace; raises UsageError for a file that holds none."""
+        path = self._traces / trace_id / "settings.json"
+        try:
+            return Settings(**json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError as error:
+            raise UsageError(f"no trace {trace_id!r} in {self.folder}; ingest it first") from error
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f"{path}: not settings of this version ({error}); repair or delete the folder"
+            ) from error
+
+    def change_settings(self, trace_id: str, settings: Settings) -> None:
+        """Merge `settings` into those of the trace; a reader sees the old or the new ones."""
+        old = self.settings(trace_id)
+        new = old.merged(settings)
+        if new != old:
+            with self._writing():
+                _write_json(self._traces / trace_id / "settings.json", new.given())
+
+    def _holds(self, trace_id: str) -> bool:
+        return (self._traces / trace_id).is_dir()
+
+    def _flatten_into_place(
+        self,
+        path: Path,
+        before: dict[str, Any],
+        trace_id: str,
+        settings: Settings,
+        progress: Callable[[int, int], None] | None,
+    ) -> bool:
+        """Return False where another process has put the trace in place meanwhile."""
+        from trace_sql.flatten import flatten
+
+        self._remove_abandoned()
+        work = self._tmp / f"{platform.node()}.{os.getpid()}.{os.urandom(4).hex()}"
+        work.mkdir(parents=True)
+        try:
+            name = settings.name or trace_name(path)
+            flatten(path, work, trace_id=trace_id, name=name, progress=progress)
+            if _identity(path) != before:
+                raise BadInputError(f"{path}: changed while it was read; wait for its writer")
+            _write_json(work / "settings.json", replace(settings, name=name).given())
+            self._traces.mkdir(parents=True, exist_ok=True)
+            try:
+                work.rename(self._traces / trace_id)
+            except OSError:
+                if self._holds(trace_id):
+                    return False
+                raise
+            return True
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _remove_abandoned(self) -> None:
+        """Remove what ingests left that were killed."""
+        for folder in self._tmp.glob("*.*.*"):
+            host, pid, _ = folder.name.rsplit(".", 2)
+            with contextlib.suppress(OSError):
+                old = time.time() - folder.stat().st_mtime > _ABANDONED_S
+                if old or (host == platform.node() and not _runs(int(pid))):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _path_file(self, path: Path) -> Path:
+        key = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=16).hexdigest()
+        return self._paths / f"{key}.json"
+
+    def _remembered(self, path: Path, identity: dict[str, Any]) -> str | None:
+        """Return the trace_id that `path` had when it was last hashed, None if it has changed."""
+        try:
+            known = json.loads(self._path_file(path).read_text(encoding="utf-8"))
+            trace_id = known.pop("trace_id")
+        except (OSError, ValueError, KeyError, AttributeError):
+            return None
+        return str(trace_id) if known == identity else None
+
+    def _remember(self, path: Path, identity: dict[str, Any], trace_id: str) -> None:
+        if time.time_ns() - max(identity["mtime_ns"], identity["ctime_ns"]) < _SETTLED_NS:
+            return
+        if self._remembered(path, identity) != trace_id:
+            # Only saves time: a store that cannot be written still answers.
+            with contextlib.suppress(OSError):
+                _write_json(self._path_file(path), {**identity, "trace_id": trace_id})
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise TraceSqlError(
+                f"{self.folder}: store cannot be written ({error.strerror or error}); free space"
+                " or set TRACE_SQL_STORE to another folder"
+            ) from error
+
+
+def _identity(path: Path) -> dict[str, Any]:
+    """Return what tells a changed file: where it is, size, inode and times."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read ({error.strerror})") from error
+    return {
+        "path": str(path.absolute()),
+        "size": stat.st_size,
+        "inode": stat.st_ino,
+        "mtime_ns": stat.st_mtime_ns,
+        # Tools can set mtime back, not this one.
+        "ctime_ns": stat.st_ctime_ns,
+    }
+
+
+def _content_id(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "blake2b").hexdigest()[:_ID_DIGITS]
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write `path` so that it is whole or as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        part.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    """Say whether a process of this machine is alive; True where that cannot be asked."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
