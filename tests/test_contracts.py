@@ -16,7 +16,7 @@ import pytest
 
 from fixtures import Scenario, kind, make, serving, write
 from fixtures.__main__ import DEMO
-from trace_sql.analysis import STORED_TABLES, create_table, provide, stored_views
+from trace_sql.analysis import STORED_TABLES, create_table
 from trace_sql.base_tables import BASE_TABLES
 from trace_sql.contract import ContractError, parse_contract
 from trace_sql.database import Database, public_views
@@ -34,24 +34,26 @@ MOST_LINES = 120
 each_view = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 
 
-def empty_tables() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    for table, columns in BASE_TABLES.items():
-        create_table(connection, table, columns, [])
-    return connection
-
-
 @cache
 def rendered(profile: str) -> dict[str, str]:
     values = parameters("trace", Settings(profile=profile)).values
     return {view.name: render(view, values) for view in ordered(VIEWS)}
 
 
+def over_nothing(profile: str) -> duckdb.DuckDBPyConnection:
+    """Create every view over empty typed tables, kept ones as tables as the analysis does."""
+    connection = duckdb.connect()
+    for table, columns in BASE_TABLES.items():
+        create_table(connection, table, columns, [])
+    for name, sql in rendered(profile).items():
+        kept = "table" if VIEWS[name].keep else "view"
+        connection.execute(f"create {kept} {name} as {sql}")
+    return connection
+
+
 @pytest.fixture(scope="module")
 def empty() -> Iterator[duckdb.DuckDBPyConnection]:
-    with contextlib.closing(empty_tables()) as connection:
-        for name, sql in rendered("generic").items():
-            connection.execute(f"create view {name} as {sql}")
+    with contextlib.closing(over_nothing("generic")) as connection:
         yield connection
 
 
@@ -104,8 +106,7 @@ def test_a_file_opens_with_its_contract(view: View) -> None:
     assert contract.keep in {"", "yes", "store"}
     names = [column.name for column in contract.columns]
     assert len(names) == len(set(names)), "two columns of one name"
-    assert len(view.text.splitlines()) <= MOST_LINES
-    assert view.text.endswith("\n")
+    assert view.text.count("\n") <= MOST_LINES, "split it in two views"
 
 
 @each_view
@@ -162,18 +163,18 @@ def test_the_order_of_views_rests_on_all_they_read(view: View) -> None:
     assert sources(view.name) & known == reads(view.name).relations
 
 
-@each_view
-def test_a_view_outside_the_analysis_needs_only_what_a_session_has(view: View) -> None:
-    if view.keep:
-        pytest.skip("kept: computed by the analysis, which has every base table")
+@pytest.mark.parametrize("name", [view.name for view in VIEWS.values() if not view.keep])
+def test_a_view_that_is_not_kept_needs_only_what_a_session_has(name: str) -> None:
+    view = VIEWS[name]
     assert not view.is_template, "a session knows no template values"
     public = {other.name for other in public_views()}
     assert reads(view.name).relations <= public | SESSION_TABLES
 
 
 def test_every_view_kept_for_the_analysis_alone_is_read_by_it() -> None:
-    needed = {view.name for view in ordered(view.name for view in stored_views())}
-    assert {view.name for view in VIEWS.values() if view.keep == "yes"} <= needed
+    stored = [view.name for view in VIEWS.values() if view.keep == "store"]
+    needed = {view.name for view in ordered(stored)}
+    assert {view.name for view in VIEWS.values() if view.keep == "yes"} - needed == set()
 
 
 def test_every_public_view_tells_traces_apart() -> None:
@@ -185,9 +186,7 @@ def test_every_public_view_tells_traces_apart() -> None:
 
 
 @each_view
-def test_columns_are_what_the_contract_says(
-    view: View, empty: duckdb.DuckDBPyConnection
-) -> None:
+def test_columns_are_what_the_contract_says(view: View, empty: duckdb.DuckDBPyConnection) -> None:
     described = empty.execute(f"describe {view.name}").fetchall()
     promised = [(column.name, column.type) for column in view.contract.columns]
     assert [(name, kind) for name, kind, *_ in described] == promised
@@ -201,10 +200,7 @@ def test_a_view_over_nothing_is_empty(view: View, empty: duckdb.DuckDBPyConnecti
 
 @pytest.mark.parametrize("profile", sorted(set(load_profiles()) - {KERNELS, "generic"}))
 def test_templates_render_and_bind_for_every_profile(profile: str) -> None:
-    texts = rendered(profile)
-    with contextlib.closing(empty_tables()) as connection:
-        for view in ordered(VIEWS):
-            connection.execute(f"create view {view.name} as {texts[view.name]}")
+    with contextlib.closing(over_nothing(profile)) as connection:
         for view in VIEWS.values():
             if view.is_template:
                 assert connection.execute(f"from {view.name}").fetchall() == []
@@ -237,12 +233,11 @@ def made_graph(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def made_eager(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Eager passes that visit the layers twice, with frames and a second stream, cut at the end."""
+    """Eager passes with frames, collectives on a second stream, cut at the end."""
     model = kind("vllm_gptoss_nvidia")
     config = model.model_config(layers=4)
     scenario = Scenario(
         passes=serving(cold=1, growing=1, steady=2),
-        loops=2,
         world_size=2,
         side="late",
         frames="modules",
@@ -251,12 +246,20 @@ def made_eager(folder: Path) -> tuple[Path, dict[str, Any]]:
     return write(make(config, model, scenario), folder / "eager.json.gz"), config
 
 
+def made_refused(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Passes with boundary kernels missing, which fit no reading."""
+    model = kind("hf_qwen2_nvidia")
+    config = model.model_config(layers=4)
+    scenario = Scenario(passes=serving(cold=1, growing=1, steady=1), tamper="thin")
+    return write(make(config, model, scenario), folder / "refused.json.gz"), config
+
+
 def demo(_: Path) -> tuple[Path, dict[str, Any]]:
     config = json.loads((DEMO / "config.json").read_text(encoding="utf-8"))
     return DEMO / "gpt-oss-TP-0.trace.json.gz", config
 
 
-TRACES = {"demo": demo, "graph": made_graph, "eager": made_eager}
+TRACES = {"demo": demo, "graph": made_graph, "eager": made_eager, "refused": made_refused}
 
 
 @pytest.fixture(scope="module")
@@ -274,10 +277,10 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Stored]:
 def faults(ask: Any, view: View) -> list[str]:
     """Return what contradicts the view's columns or grain; `ask(sql)` gives rows."""
     contract = view.contract
+    found = []
     described = [row[0] for row in ask(f"describe {view.name}")]
     if described != [column.name for column in contract.columns]:
-        return [f"{view.name}: columns {described}"]
-    found = []
+        found.append(f"{view.name}: columns {described}")
     grain = ", ".join(contract.grain)
     if rows := ask(
         f"select {grain}, count(*) from {view.name} group by all having count(*) > 1 limit 3"
@@ -286,22 +289,32 @@ def faults(ask: Any, view: View) -> list[str]:
     for column in contract.columns:
         if column.name in contract.grain and "NULL" not in column.meaning:
             (count,) = ask(f"select count(*) from {view.name} where {column.name} is null")[0]
-            if count and view.keep != "yes":
+            if count:
                 found.append(f"{view.name}: {column.name} is NULL in {count} rows")
     return found
 
 
 @pytest.mark.parametrize("trace", TRACES)
-def test_grain_holds_in_the_analysis(trace: str, traces: dict[str, Stored]) -> None:
+def test_grain_holds_for_every_view_of_a_trace(trace: str, traces: dict[str, Stored]) -> None:
     stored = traces[trace]
+    entry = stored.store.entry(stored.trace_id)
+    given = parameters(stored.trace_id, stored.settings)
     with contextlib.closing(duckdb.connect()) as connection:
-        provide(connection, [stored.store.entry(stored.trace_id)], stored.settings)
-        views = ordered(view.name for view in stored_views())
-        found = [
-            fault
-            for view in views
-            for fault in faults(lambda sql: connection.execute(sql).fetchall(), view)
-        ]
+        for table, columns in BASE_TABLES.items():
+            create_table(connection, table, columns, given.rows.get(table, []))
+        connection.execute(
+            "insert into raw_events by name "
+            "select * exclude (file_row_number), file_row_number as event_id "
+            f"from read_parquet('{entry.events_path}', file_row_number = true)"
+        )
+        connection.execute(f"insert into raw_facts by name from '{entry.facts_path}'")
+        connection.execute(f"insert into raw_settings (trace_id) values ('{stored.trace_id}')")
+        found = []
+        for view in ordered(VIEWS):
+            kept = "table" if view.keep else "view"
+            sql = render(view, given.values)
+            connection.execute(f"create {kept} {view.name} as {sql}")
+            found += faults(lambda sql: connection.execute(sql).fetchall(), view)
     assert found == []
 
 
@@ -309,14 +322,18 @@ def test_grain_holds_in_a_session_over_all_traces(traces: dict[str, Stored]) -> 
     store = next(iter(traces.values())).store
     chosen = {stored.trace_id: stored.settings for stored in traces.values()}
     with Database(store, chosen) as database:
+        # Named together, so that each trace is analysed once and not once a view.
+        database.query(f"select 1 -- {' '.join(view.name for view in public_views())}")
         found = [
             fault
             for view in public_views()
             for fault in faults(lambda sql: database.query(sql).rows, view)
         ]
-        seen = {row[0] for row in database.query("select distinct trace_id from layers").rows}
+        seen = database.query("select distinct trace_id, status = 'refused' from passes").rows
     assert found == []
-    assert seen == set(chosen), "a trace without layers proves nothing"
+    split = {stored.trace_id for name, stored in traces.items() if name != "refused"}
+    assert {trace_id for trace_id, refused in seen if not refused} == split
+    assert {trace_id for trace_id, refused in seen if refused} == set(chosen) - split
 
 
 def test_a_view_of_one_trace_does_not_change_beside_others(traces: dict[str, Stored]) -> None:

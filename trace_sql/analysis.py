@@ -1,4 +1,4 @@
-"""The analysis of one trace: its views computed once and kept as Parquet beside its events.
+"""The analysis of a trace: views computed when first asked for, kept as Parquet by its events.
 
     <trace folder>/views/<key>/<view>.parquet
 
@@ -13,6 +13,8 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,36 +25,33 @@ from trace_sql.errors import TraceSqlError
 from trace_sql.events import FACT_COLUMNS
 from trace_sql.resources import data_folder
 from trace_sql.store import Settings, Store, TraceEntry
-from trace_sql.views import View, load_views, ordered, render
+from trace_sql.views import View, load_views, render, sources
 
 STORED_TABLES = ("trace_settings", "trace_columns")
-"""Parameter tables that reports read beside the stored views."""
+"""Parameter tables that plain views read beside the stored ones."""
 
 _SPOKEN = ("run", "tags", "name", "config_path", "phase")
 """Settings that no stored view depends on."""
 
 
-def stored_views() -> list[View]:
-    """Return the views that are written to the store."""
-    return [view for view in load_views().values() if view.keep == "store"]
+def analysed(store: Store, entry: TraceEntry, settings: Settings, names: Sequence[str]) -> Path:
+    """Return the folder that holds the stored views and tables `names` of a trace.
 
-
-def analysed(store: Store, entry: TraceEntry, settings: Settings) -> Path:
-    """Return the folder of the trace's stored views under `settings`, computing it if need be.
-
-    Raises what `parameters` raises, and TraceSqlError where the store cannot be written.
+    What is missing is computed, and with it whatever stored view lies on the way. Raises what
+    `parameters` raises, and TraceSqlError where the store cannot be written.
     """
     folder = entry.folder / "views" / _key(settings)
-    if not folder.is_dir():
-        _compute(store, entry, settings, folder)
+    missing = [name for name in names if not _parquet(folder, name).is_file()]
+    if missing:
+        _compute(store, entry, settings, folder, missing)
     return folder
 
 
 @cache
 def _fingerprint() -> str:
-    import duckdb
+    from trace_sql import engine
 
-    digest = hashlib.blake2b(f"{__version__} {duckdb.__version__}".encode(), digest_size=8)
+    digest = hashlib.blake2b(f"{__version__} {engine.__version__}".encode(), digest_size=8)
     for name, pattern in (("sql", "*/*.sql"), ("profiles", "*.toml")):
         for path in sorted(data_folder(name).glob(pattern)):
             digest.update(path.name.encode() + path.read_bytes())
@@ -65,46 +64,88 @@ def _key(settings: Settings) -> str:
     return f"{_fingerprint()}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
-def _compute(store: Store, entry: TraceEntry, settings: Settings, folder: Path) -> None:
-    import duckdb
+def _compute(
+    store: Store, entry: TraceEntry, settings: Settings, folder: Path, names: Sequence[str]
+) -> None:
+    from trace_sql import engine
+    from trace_sql.parameters import parameters
 
+    given = parameters(entry.trace_id, settings)
     entries = [entry]
     if settings.capture is not None:
         entries.append(store.entry(settings.capture))
-    with contextlib.closing(duckdb.connect()) as connection:
-        provide(connection, entries, settings)
-        targets = [view.name for view in stored_views()]
-        work = entry.folder / "views" / f".{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            work.mkdir(parents=True)
-            for name in (*targets, *STORED_TABLES):
-                # One trace at a time: the capture trace beside it has its own place.
-                connection.execute(
-                    f"copy (from {name} where trace_id = '{entry.trace_id}') "
-                    f"to '{_quoted(work / name)}.parquet' (format parquet)"
-                )
+    try:
+        with contextlib.closing(engine.connect()) as connection:
+            folder.mkdir(parents=True, exist_ok=True)
             _drop_stale(folder)
-            with contextlib.suppress(OSError):
-                work.rename(folder)
-            if not folder.is_dir():
-                raise OSError(f"{folder} could not be put in place")
-        except (OSError, duckdb.IOException) as error:
-            raise TraceSqlError(
-                f"{store.folder}: store cannot be written ({error}); free space or set "
-                "TRACE_SQL_STORE to another folder"
-            ) from error
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+            _provide(connection, entries, given.rows)
+            for table in STORED_TABLES:
+                _write(connection, folder, table, entry.trace_id)
+            views = _to_compute(folder, [name for name in names if name in load_views()])
+
+            def create(view: View) -> None:
+                with contextlib.closing(connection.cursor()) as cursor:
+                    if _parquet(folder, view.name).is_file():
+                        source = f"from '{_quoted(_parquet(folder, view.name))}'"
+                        cursor.execute(f"create view {view.name} as {source}")
+                        return
+                    kind = "table" if view.keep else "view"
+                    sql = render(view, given.values)
+                    cursor.execute(f"create {kind} {view.name} as {sql}")
+                    if view.keep == "store":
+                        _write(cursor, folder, view.name, entry.trace_id)
+
+            _side_by_side(views, create)
+    except (OSError, engine.IOException) as error:
+        raise TraceSqlError(
+            f"{store.folder}: store cannot be written ({error}); free space or set "
+            "TRACE_SQL_STORE to another folder"
+        ) from error
 
 
-def provide(connection: Any, entries: list[TraceEntry], settings: Settings) -> None:
-    """Create base tables and every view a stored view needs, kept ones as tables."""
-    from trace_sql.parameters import parameters
+def _side_by_side(views: Sequence[View], create: Callable[[View], None]) -> None:
+    """Call `create` for each view when what it reads is there, two at a time.
 
-    given = parameters(entries[0].trace_id, settings)
+    Most of a view's cost on a small trace is DuckDB's planning, which uses one core.
+    """
+    waiting = {view.name: view for view in views}
+    running: dict[Future[None], str] = {}
+    with ThreadPoolExecutor(2) as pool:
+        while waiting or running:
+            open_names = waiting.keys() | set(running.values())
+            for name in [n for n in waiting if not sources(n) & open_names]:
+                running[pool.submit(create, waiting.pop(name))] = name
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                del running[future]
+                future.result()
+
+
+def _to_compute(folder: Path, names: Sequence[str]) -> list[View]:
+    """Views to create for `names`, in order; what a stored result replaces is left out."""
+    views = load_views()
+    found: dict[str, View] = {}
+
+    def visit(name: str) -> None:
+        if name in found:
+            return
+        if not _parquet(folder, name).is_file():
+            for source in sorted(sources(name) & views.keys()):
+                visit(source)
+        found[name] = views[name]
+
+    for name in names:
+        visit(name)
+    return list(found.values())
+
+
+def _provide(
+    connection: Any, entries: list[TraceEntry], rows: Mapping[str, list[tuple[Any, ...]]]
+) -> None:
+    """Create the base tables of the traces `entries`."""
     for table, columns in BASE_TABLES.items():
-        if table in given.rows:
-            create_table(connection, table, columns, given.rows[table])
+        if table in rows:
+            create_table(connection, table, columns, rows[table])
     paths = ", ".join(f"'{_quoted(entry.events_path)}'" for entry in entries)
     facts = ", ".join(f"'{_quoted(entry.facts_path)}'" for entry in entries)
     connection.execute(
@@ -114,9 +155,21 @@ def provide(connection: Any, entries: list[TraceEntry], settings: Settings) -> N
     connection.execute(
         f"create table raw_facts as select {', '.join(FACT_COLUMNS)} from read_parquet([{facts}])"
     )
-    for view in ordered(view.name for view in stored_views()):
-        kind = "table" if view.keep else "view"
-        connection.execute(f"create {kind} {view.name} as {render(view, given.values)}")
+
+
+def _write(connection: Any, folder: Path, name: str, trace_id: str) -> None:
+    """Write one relation whole, without the rows of a capture trace beside it."""
+    work = folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+    rows = f"from {name} where trace_id = '{trace_id}'"
+    try:
+        connection.execute(f"copy ({rows}) to '{_quoted(work)}' (format parquet)")
+        work.replace(_parquet(folder, name))
+    finally:
+        work.unlink(missing_ok=True)
+
+
+def _parquet(folder: Path, name: str) -> Path:
+    return folder / f"{name}.parquet"
 
 
 def create_table(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
+from trace_sql.evidence import coverage
 from trace_sql.flow import Place, flow_table, layer_row, model_summary
-from trace_sql.output import Column, Table, clean, render
+from trace_sql.output import Column, Table, clean, escaped, render
 from trace_sql.reports import (
     chosen_pass,
-    coverage,
     layer_tables,
     pass_table,
     perfetto_tables,
@@ -25,29 +26,30 @@ def checklist(
 ) -> str:
     """Return the nine points of a review: metadata to one-line summary.
 
-    `layer` defaults to the median one of the type that takes most of the pass. Raises what
-    `chosen_pass` raises.
+    The kernels are those of `layer`, by default of a typical layer of each of the two types that
+    take most of the pass. Raises what `chosen_pass` raises.
     """
     number, why = chosen_pass(db, trace_id, pass_no, settings.phase)
-    row = representative(db, trace_id, number)
-    place = Place(trace_id, number, 0, row["layer_no"] if layer is None else layer)
-    layer_row(db, place)
+    typical = representatives(db, trace_id, number)
+    shown = [row["layer_no"] for row in typical[:2]] if layer is None else [layer]
+    places = [Place(trace_id, number, 0, layer_no) for layer_no in shown]
+    flows = [f"### {_of_layer(db, place)}\n\n{_titled(flow_table(db, place))}" for place in places]
     name = db.query("select name from traces where trace_id = ?", [trace_id]).rows[0][0]
     layers, clusters = layer_tables(db, trace_id, number)
-    flow = flow_table(db, place)
+    ranges = perfetto_tables(db, trace_id, number, [], settings.phase)
     sections = [
         ("Trace", _titled(_metadata(db, trace_id, settings))),
-        ("Model", "".join(map(_titled, model_summary(settings.config))) or _NO_CONFIG),
-        ("Forward passes", _titled(pass_table(db, trace_id))),
+        ("Model", "\n".join(map(_titled, model_summary(settings.config))) or _NO_CONFIG),
+        ("Forward passes", _titled(pass_table(db, trace_id, settings.phase))),
         ("Chosen pass", f"Pass {number}: {_text(why)}.\n"),
-        ("Layers", _titled(layers)),
+        (f"Layers of pass {number}", _titled(layers)),
         ("Layer clusters", _titled(clusters)),
-        (f"Compute flow of layer {place.layer_no}", _titled(flow)),
+        ("Compute flow", "\n".join(flows)),
         (
             "Perfetto time ranges",
-            "\n".join(map(_titled, perfetto_tables(db, trace_id, number, []))),
+            "\n".join(f"{_text(table.title)}:\n\n{_titled(table)}" for table in ranges),
         ),
-        ("Summary", summary(db, trace_id, number) + "\n"),
+        ("Summary", _summary(db, trace_id, number, typical[0]) + "\n"),
     ]
     parts = [f"# {_text(name)}\n"]
     parts += [f"## {count}. {title}\n\n{body}" for count, (title, body) in enumerate(sections, 1)]
@@ -55,47 +57,65 @@ def checklist(
     return "\n".join(parts)
 
 
-def representative(db: Database, trace_id: str, pass_no: int) -> dict[str, Any]:
-    """Return type and number of a typical layer of the type that takes most of the pass."""
+def representatives(db: Database, trace_id: str, pass_no: int) -> list[dict[str, Any]]:
+    """Return a typical layer of each type, the type that takes most of the pass first.
+
+    Layer 0, which often starts with another kernel, is typical only where it is alone. Raises
+    TraceSqlError for a pass without a complete layer.
+    """
     rows = db.query(
         """
-        select l.layer_type, l.layer_no, c.avg_wall_ms, c.wall_share_pct, c.n_layers
+        select l.layer_type, l.layer_no, c.avg_wall_ms, c.n_layers,
+            coalesce(100 * c.avg_busy_ms / nullif(c.avg_wall_ms, 0), 0) as busy_pct,
+            coalesce(c.wall_share_pct, 0) as wall_share_pct
         from layer_table as l
         join cluster_table as c using (trace_id, pass_no, layer_type)
         where trace_id = ? and pass_no = ? and l.complete and l.loop_no = 0
-        order by c.wall_share_pct desc, abs(l.wall_ms - c.avg_wall_ms), l.layer_no
-        limit 1
+        order by wall_share_pct desc, l.layer_no = 0, abs(l.wall_ms - c.avg_wall_ms), l.layer_no
         """,
         [trace_id, pass_no],
     ).dicts()
     if not rows:
         raise TraceSqlError(f"pass {pass_no} has no complete layer; choose another with --pass")
-    return rows[0]
+    return list({row["layer_type"]: row for row in reversed(rows)}.values())[::-1]
 
 
-def summary(db: Database, trace_id: str, pass_no: int) -> str:
+def _of_layer(db: Database, place: Place) -> str:
+    row = layer_row(db, place)
+    return f"Layer {place.layer_no}, {_text(row['layer_type'])}, {row['wall_ms']:.3f} ms"
+
+
+def _summary(db: Database, trace_id: str, pass_no: int, typical: dict[str, Any]) -> str:
     """Return one line: the layer type that takes most, and what in it to look at next."""
-    row = representative(db, trace_id, pass_no)
     label, share = db.query(
-        "select label, share_pct from cluster_column_table where trace_id = ? and pass_no = ?"
-        " and layer_type = ? order by share_pct desc limit 1",
-        [trace_id, pass_no, row["layer_type"]],
+        "select label, coalesce(share_pct, 0) from cluster_column_table where trace_id = ?"
+        " and pass_no = ? and layer_type = ? order by 2 desc limit 1",
+        [trace_id, pass_no, typical["layer_type"]],
     ).rows[0]
+    idle = "" if typical["busy_pct"] >= 50 else "the time without a kernel (launch bound), then "
     return (
-        f"Layers of type {_text(row['layer_type'])} take {row['wall_share_pct']:.1f} % of the"
-        f" layers' wall time ({row['n_layers']} layers, {row['avg_wall_ms']:.3f} ms each);"
-        f" the largest part of their kernel time is {_text(label)} ({share:.1f} %)."
+        f"Bottleneck: {_text(typical['layer_type'])}, {typical['wall_share_pct']:.1f} % of the"
+        f" layers' wall time ({typical['n_layers']} layers, {typical['avg_wall_ms']:.3f} ms each,"
+        f" kernels run in {typical['busy_pct']:.1f} % of it); likely next target: {idle}"
+        f"{_text(label)}, {share:.1f} % of their kernel time."
     )
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or none; raises TraceSqlError where the place cannot be written."""
-    work = path.with_name(f".{path.name}.{os.getpid()}")
+    # A link stays one, and what is no file (a pipe, /dev/stdout) has nothing to replace.
+    target = Path(os.path.realpath(path))
+    work = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        work.write_text(text, encoding="utf-8")
-        work.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        try:
+            work.write_text(text, encoding="utf-8")
+            work.replace(target)
+        finally:
+            work.unlink(missing_ok=True)
     except OSError as error:
-        work.unlink(missing_ok=True)
         raise TraceSqlError(f"{path}: cannot be written ({error.strerror})") from None
 
 
@@ -119,6 +139,7 @@ def _metadata(db: Database, trace_id: str, settings: Settings) -> Table:
         ("whole file read", row["complete"]),
         ("profile", f"{verdict['profile']} ({verdict['profile_source']})"),
         ("layers", f"{verdict['n_layers']} (from {verdict['n_layers_source']})"),
+        *(("warning", warning) for warning in json.loads(row["warnings"] or "[]")),
     ]
     return Table("trace", "", (Column("field", "Field"), Column("value", "Value")), rows)
 
@@ -135,4 +156,4 @@ def _titled(table: Table) -> str:
 
 
 def _text(text: str) -> str:
-    return clean(text).replace("<", "&lt;").replace("|", "\\|")
+    return escaped(clean(text))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from trace_sql.errors import ExitCode, TraceSqlError
+from trace_sql.errors import ExitCode, TraceSqlError, UsageError
 
 if TYPE_CHECKING:
     from trace_sql.database import Database
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from trace_sql.store import Settings, Store
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 FORMAT = click.option(
@@ -28,25 +32,93 @@ FORMAT = click.option(
     type=click.Choice(["table", "json", "csv", "markdown"]),
     default="table",
     show_default=True,
-    help="How to print the result.",
+    help="How to print the result. JSON has every column at full precision.",
+)
+PASS = click.option(
+    "--pass",
+    "pass_no",
+    type=int,
+    metavar="N",
+    help="The pass, as --pass 5. Default: the first steady one.",
 )
 
 _SELECTION = (
-    click.option("--config", type=FILE, help="The model's config.json."),
-    click.option("--profile", help="Profile to use; `trace-sql profiles` lists them."),
-    click.option("--num-layers", type=int, help="Layers of the model."),
-    click.option("--anchor-kernel", help="Part of the name of the kernel that opens blocks."),
-    click.option("--blocks-per-layer", type=int, help="Anchors of a layer (--anchor-kernel)."),
     click.option(
-        "--anchor-offset", type=int, help="Anchors before layer 0 of the first pass (0-based)."
+        "--config",
+        type=FILE,
+        metavar="FILE",
+        help="The model's config.json: layer count, layer types, profile.",
     ),
-    click.option("--pid", help="Only activities with this pid."),
-    click.option("--device", type=int, help="Only activities of this device."),
-    click.option("--phase", help="Only passes of this phase: prefill, decode, mixed."),
-    click.option("--from", "start", type=float, help="Only from this Perfetto second on."),
-    click.option("--to", "end", type=float, help="Only up to this Perfetto second."),
-    click.option("--capture", type=FILE, help="Trace of the capture of the replayed graph."),
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="Profile to use, as --profile gpt_oss; `trace-sql profiles` lists them.",
+    ),
+    click.option(
+        "--num-layers",
+        type=int,
+        metavar="N",
+        help="Layers of the model, as --num-layers 36; not needed with --config.",
+    ),
+    click.option(
+        "--anchor-kernel",
+        metavar="TEXT",
+        help="Part of the name of the kernel that opens each block, as --anchor-kernel"
+        " mhc_pre_big_fuse; takes the place of the profile's boundary rules.",
+    ),
+    click.option(
+        "--blocks-per-layer",
+        type=click.IntRange(min=1),
+        metavar="K",
+        help="Anchors of a layer, as --blocks-per-layer 2 (with --anchor-kernel).",
+    ),
+    click.option(
+        "--anchor-offset",
+        type=click.IntRange(min=0),
+        metavar="I",
+        help="Anchors that stand before layer 0 of the first pass, as --anchor-offset 1"
+        " (with --anchor-kernel and a layer count).",
+    ),
+    click.option("--pid", metavar="PID", help="Only activities with this pid, as --pid 0."),
+    click.option(
+        "--device", type=int, metavar="D", help="Only activities of this device, as --device 0."
+    ),
+    click.option(
+        "--phase",
+        metavar="NAME",
+        help="Only passes of this phase, as --phase decode (prefill, decode, mixed, unknown).",
+    ),
+    click.option(
+        "--from",
+        "start",
+        type=float,
+        metavar="S",
+        help="Only activities that start at or behind this second of the Perfetto UI, as"
+        " --from 0.25.",
+    ),
+    click.option(
+        "--to",
+        "end",
+        type=float,
+        metavar="S",
+        help="Only activities that start before this second of the Perfetto UI, as --to 0.5.",
+    ),
+    click.option(
+        "--capture",
+        type=FILE,
+        metavar="FILE",
+        help="Trace of the capture of the graph that is replayed here; it names the modules.",
+    ),
 )
+
+
+@dataclass(frozen=True)
+class Session:
+    """An open database of one trace, with the settings it is analysed with."""
+
+    db: Database
+    trace_id: str
+    settings: Settings
 
 
 def selection_options(function: _Function) -> _Function:
@@ -58,21 +130,37 @@ class Group(click.Group):
     """Turns every cause a user can act on into one line and its exit code."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal of another encoding shows escapes; it is no reason to fail.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         try:
-            return super().main(*args, **{**extra, "standalone_mode": False})
-        except click.exceptions.Exit as error:
-            sys.exit(error.exit_code)
-        except click.ClickException as error:
+            # Without standalone mode click returns the code of --help and --version.
+            sys.exit(super().main(*args, **{**extra, "standalone_mode": False}) or ExitCode.OK)
+        except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(error.exit_code)
+        except click.ClickException as error:
+            fail(_usage(error), error.exit_code)
         except TraceSqlError as error:
             fail(str(error), error.exit_code)
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted", ExitCode.INTERRUPTED)
         except BrokenPipeError:
-            # The reader has enough; what is still buffered goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # The reader has enough.
+            _drop_stdout()
             sys.exit(ExitCode.OK)
+        except OSError as error:
+            _drop_stdout()
+            what = (
+                f"{error.filename} cannot be read or" if error.filename else "the answer cannot be"
+            )
+            fail(f"{what} written ({error.strerror})", ExitCode.FAILED)
+        except RuntimeError as error:
+            # What DuckDB makes of Ctrl-C while it runs a query.
+            if str(error) != "Query interrupted":
+                raise
+            fail("interrupted", ExitCode.INTERRUPTED)
 
 
 def open_store(context: click.Context) -> Store:
@@ -81,44 +169,57 @@ def open_store(context: click.Context) -> Store:
     return Store(context.obj or default_folder())
 
 
-def trace_settings(context: click.Context, trace_id: str, options: dict[str, Any]) -> Settings:
-    """What the store knows of the trace, with this command's options in place."""
-    from trace_sql.selection import settings_from
-
-    store = open_store(context)
-    return store.settings(trace_id).merged(settings_from(store, options))
-
-
 @contextmanager
-def opened(
-    context: click.Context, trace: str, options: dict[str, Any]
-) -> Iterator[tuple[Database, str]]:
+def opened(context: click.Context, trace: str, options: dict[str, Any]) -> Iterator[Session]:
+    """A session of the trace that `trace` names, with this command's options in place."""
     from trace_sql.database import Database
-    from trace_sql.selection import find_trace
+    from trace_sql.selection import find_trace, settings_from
 
     store = open_store(context)
     trace_id = find_trace(store, trace)
-    with Database(store, {trace_id: trace_settings(context, trace_id, options)}) as db:
-        yield db, trace_id
+    settings = store.settings(trace_id).merged(settings_from(store, options))
+    with Database(store, {trace_id: settings}) as db:
+        yield Session(db, trace_id, settings)
 
 
 @contextmanager
-def split(
-    context: click.Context, trace: str, options: dict[str, Any]
-) -> Iterator[tuple[Database, str]]:
-    """A database of a trace that could be split; its verdict is the error otherwise."""
-    with opened(context, trace, options) as (db, trace_id):
-        db.require_split(trace_id)
-        yield db, trace_id
+def split(context: click.Context, trace: str, options: dict[str, Any]) -> Iterator[Session]:
+    """A session of a trace that could be split; its verdict is the error otherwise."""
+    with opened(context, trace, options) as session:
+        session.db.require_split(session.trace_id)
+        yield session
+
+
+def beside(question: Callable[[], _Result]) -> _Result:
+    """Return what `question` returns from another thread; Ctrl-C ends the process at once.
+
+    The engine looks for signals only between its tasks, and those of a user's SQL can be long.
+    """
+    from concurrent.futures import Future
+
+    answer: Future[_Result] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(question())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return answer.result()
+    except KeyboardInterrupt:
+        # Leaving in order would wait for the engine.
+        say("trace-sql: error: interrupted")
+        os._exit(ExitCode.INTERRUPTED)
 
 
 def numbers(text: str | None) -> list[int]:
+    """Read layer numbers as in 2,3,38; raises UsageError for anything else."""
     try:
         return [int(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
-        raise click.BadParameter(
-            f"{text!r}: give numbers as 2,3,38", param_hint="--layers"
-        ) from None
+        raise UsageError(f"--layers {text!r}: give numbers as 2,3,38") from None
 
 
 def show(tables: list[Table], output_format: str) -> None:
@@ -127,20 +228,32 @@ def show(tables: list[Table], output_format: str) -> None:
     click.echo(render(tables, output_format), nl=False)
 
 
-def say_coverage(db: Database, trace_id: str) -> None:
-    from trace_sql.reports import coverage
+def say_coverage(session: Session) -> None:
+    from trace_sql.evidence import coverage
 
-    say(coverage(db, trace_id))
+    say(coverage(session.db, session.trace_id))
 
 
 def say(text: str) -> None:
+    from trace_sql.output import clean
+
     # Data first: what stands on stdout comes before words about it, also in a pipe.
     sys.stdout.flush()
-    click.echo(text, err=True)
+    click.echo(clean(text), err=True)
 
 
 def fail(text: str, code: int) -> None:
-    from trace_sql.output import clean
-
-    say(f"trace-sql: error: {clean(text)}")
+    say(f"trace-sql: error: {text}")
     sys.exit(code)
+
+
+def _drop_stdout() -> None:
+    """Send what is still buffered nowhere, so that leaving does not fail on it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return a fault of the command line as one line that says where help is."""
+    context = getattr(error, "ctx", None)
+    path = f"trace-sql {context.info_name}" if context and context.parent else "trace-sql"
+    return f"{' '.join(error.format_message().split())} See `{path} --help`."

@@ -46,15 +46,14 @@ class Database:
         traces: Mapping[str, Settings],
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        import duckdb
+        from trace_sql import engine
 
         self._store = store
         self._traces = dict(traces)
         self._progress = progress
-        self._folders: list[Path] | None = None
         self._created: set[str] = set()
         self._locked = False
-        self._connection = duckdb.connect()
+        self._connection = engine.connect()
         self._provide_raw()
 
     def __enter__(self) -> Database:
@@ -76,19 +75,19 @@ class Database:
         Raises TraceSqlError with DuckDB's first line for SQL it refuses, UsageError for anything
         but one SELECT.
         """
-        import duckdb
+        from trace_sql import engine
 
         try:
             statements = self._connection.extract_statements(sql)
-        except duckdb.Error as error:
+        except engine.Error as error:
             raise TraceSqlError(_first_line(error)) from None
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        if len(statements) != 1 or statements[0].type != engine.StatementType.SELECT:
             raise UsageError("give one SELECT over the views; `trace-sql schema` lists them")
         try:
             self._create_named_in(sql)
             self._lock()
             return self.query(sql)
-        except duckdb.Error as error:
+        except engine.Error as error:
             raise TraceSqlError(_first_line(error)) from None
 
     def require_split(self, trace_id: str) -> dict[str, Any]:
@@ -138,37 +137,28 @@ class Database:
         )
 
     def _create_named_in(self, sql: str) -> None:
+        """Create the views that `sql` names, with what they read."""
         words = set(re.findall(r"[a-z_][a-z0-9_]*", sql.lower()))
-        for view in public_views():
-            if view.name in words:
-                self._create(view)
+        needed = _needed([view.name for view in public_views() if view.name in words])
+        new = [name for name in needed if name not in self._created]
+        stored = [name for name in new if _is_stored(name)]
+        folders = self._analysed(stored) if stored else []
+        for name in new:
+            self._created.add(name)
+            if _is_stored(name):
+                paths = [folder / f"{name}.parquet" for folder in folders]
+                self._relation(name, _columns(name), paths)
+            else:
+                self._connection.execute(f"create view {name} as {load_views()[name].text}")
 
-    def _create(self, view: View) -> None:
-        """Create a view with what it reads; a stored one is read back, not computed again."""
-        if view.name in self._created:
-            return
-        self._created.add(view.name)
-        if view.keep == "store":
-            columns = {column.name: column.type for column in view.contract.columns}
-            self._relation(view.name, columns, self._stored(view.name))
-            return
-        for source in sorted(sources(view.name)):
-            if source in STORED_TABLES and source not in self._created:
-                self._created.add(source)
-                self._relation(source, BASE_TABLES[source], self._stored(source))
-            elif source in load_views():
-                self._create(load_views()[source])
-        self._connection.execute(f"create view {view.name} as {view.text}")
-
-    def _stored(self, name: str) -> list[Path]:
-        if self._folders is None:
-            self._folders = []
-            for number, (trace_id, settings) in enumerate(self._traces.items()):
-                if self._progress:
-                    self._progress(number, len(self._traces))
-                entry = self._store.entry(trace_id)
-                self._folders.append(analysed(self._store, entry, settings))
-        return [folder / f"{name}.parquet" for folder in self._folders]
+    def _analysed(self, names: list[str]) -> list[Path]:
+        folders = []
+        for number, (trace_id, settings) in enumerate(self._traces.items()):
+            if self._progress:
+                self._progress(number, len(self._traces))
+            entry = self._store.entry(trace_id)
+            folders.append(analysed(self._store, entry, settings, names))
+        return folders
 
     def _lock(self) -> None:
         """From here on the session reads the store and nothing else, and cannot be reopened."""
@@ -179,6 +169,36 @@ class Database:
         self._connection.execute(f"set allowed_directories = ['{folder}']")
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
+
+
+def _needed(names: list[str]) -> list[str]:
+    """Return `names` and what plain views among them read, each after what it reads.
+
+    A stored relation is read back and not computed again, so what it reads is not needed.
+    """
+    found: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name not in found:
+            if not _is_stored(name):
+                for source in sorted(sources(name)):
+                    if source in load_views() or _is_stored(source):
+                        visit(source)
+            found[name] = None
+
+    for name in names:
+        visit(name)
+    return list(found)
+
+
+def _is_stored(name: str) -> bool:
+    return name in STORED_TABLES or (name in load_views() and load_views()[name].keep == "store")
+
+
+def _columns(name: str) -> dict[str, str]:
+    if name in STORED_TABLES:
+        return BASE_TABLES[name]
+    return {column.name: column.type for column in load_views()[name].contract.columns}
 
 
 def _first_line(error: Exception) -> str:

@@ -13,14 +13,14 @@ from trace_sql.events import DEVICE_CATEGORIES, FACT_COLUMNS, SCHEMA_VERSION
 from trace_sql.source import Source
 
 if TYPE_CHECKING:
-    import duckdb
+    from trace_sql import engine
 
 _OLD_DEVICE_CATEGORIES = ("Kernel", "Memcpy", "Memset")
 """How Kineto spelled the categories of device work before 2022 (kineto PR#674)."""
 
 
 def write_facts(
-    connection: duckdb.DuckDBPyConnection,
+    connection: engine.DuckDBPyConnection,
     out: Path,
     source: Source,
     metadata: dict[str, Any],
@@ -31,7 +31,7 @@ def write_facts(
     """Write `out`/facts.parquet, one row of FACT_COLUMNS.
 
     Reads `out`/events.parquet; `source` must have been read to its end, and `metadata` holds
-    the document's top-level keys but traceEvents. Raises duckdb.IOException where `out` cannot
+    the document's top-level keys but traceEvents. Raises engine.IOException where `out` cannot
     be written.
     """
     counted = _count_events(connection, out)
@@ -70,7 +70,7 @@ def write_facts(
     )
 
 
-def _count_events(connection: duckdb.DuckDBPyConnection, out: Path) -> dict[str, Any]:
+def _count_events(connection: engine.DuckDBPyConnection, out: Path) -> dict[str, Any]:
     """Return the facts that one query over events.parquet gives, and evidence for the vendor."""
     device = f"cat in {(*DEVICE_CATEGORIES, *_OLD_DEVICE_CATEGORIES)}"
     runtime = "regexp_matches(cat, '(?i)runtime|driver')"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,15 @@ from trace_sql.facts import quoted, write_facts
 from trace_sql.source import Progress, Source
 
 if TYPE_CHECKING:
-    import duckdb
+    from trace_sql import engine
 
 _ROW_GROUP = 30720
+_SMALL = 20_000_000
+"""Bytes of events that are handed to DuckDB in one list: no pyarrow, but all in memory."""
 
 _TEXT_KEYS = ("ph", "cat", "name", "pid", "tid", "id")
+_OTHER_KEYS = ("s", "bp", "cname", "sf")
+"""Keys without a column that the Chrome format defines and profilers write."""
 _ID_ARGS = {
     "device": "device",
     "stream": "stream",
@@ -54,73 +59,68 @@ def flatten(
     in all. Raises BadInputError where the file is not one whole trace, TraceSqlError where
     `out` cannot be written; files that then exist in `out` are of no use.
     """
-    import duckdb
+    from trace_sql import engine
 
-    with duckdb.connect(config={"threads": "2", "temp_directory": str(out)}) as connection:
+    with engine.connect(config={"threads": "2", "temp_directory": str(out)}) as connection:
         connection.execute("set enable_progress_bar = false")
         try:
             source, metadata = _write_events(connection, path, out, trace_id, progress)
             write_facts(connection, out, source, metadata, trace_id=trace_id, name=name)
-        except duckdb.IOException as error:
+        except engine.IOException as error:
             raise TraceSqlError(f"{out}: cannot be written ({_first_line(error)})") from error
 
 
 def _write_events(
-    connection: duckdb.DuckDBPyConnection,
+    connection: engine.DuckDBPyConnection,
     path: Path,
     out: Path,
     trace_id: str,
     progress: Progress | None,
 ) -> tuple[Source, dict[str, Any]]:
-    """Write events.parquet; return the source, read to its end, and the metadata."""
+    """Write events.parquet; return the source, read to its end, and the metadata.
+
+    The quick reading refuses what it cannot hold exactly, and a cut that went wrong. The careful
+    one keeps everything or says what is wrong with the file.
+    """
+    for exact, sql in ((False, _regular_sql(trace_id)), (False, _events_sql(trace_id))):
+        source = Source(path, progress)
+        try:
+            return source, _copy_events(connection, source, out, sql, exact=exact)
+        except (IrregularError, BadInputError):
+            continue
+        finally:
+            source.close()
     source = Source(path, progress)
     try:
-        return source, _copy_events(connection, source, out, trace_id, exact=False)
-    except (IrregularError, BadInputError):
-        # Either the quick cut went wrong or the file is: a second, careful reading tells.
-        source.close()
-        source = Source(path, progress)
-        return source, _copy_events(connection, source, out, trace_id, exact=True)
+        sql = _events_sql(trace_id)
+        return source, _copy_events(connection, source, out, sql, exact=True)
     finally:
         source.close()
 
 
 def _copy_events(
-    connection: duckdb.DuckDBPyConnection,
+    connection: engine.DuckDBPyConnection,
     source: Source,
     out: Path,
-    trace_id: str,
+    sql: str,
     *,
     exact: bool,
 ) -> dict[str, Any]:
     """Write events.parquet from `source`; return the document's metadata."""
-    import duckdb
-    import pyarrow as pa
+    from trace_sql import engine
 
     document = Document(source)
-    schema = pa.schema([("piece", pa.string())])
     failures: list[BaseException] = []
-
-    def batches() -> Iterator[Any]:
-        # One piece a batch: DuckDB holds a whole batch, unnested, in memory.
-        try:
-            for piece in document.pieces(exact=exact):
-                text = pa.array([b"[" + piece + b"]"], type=pa.binary()).cast(pa.string())
-                yield pa.record_batch([text], schema=schema)
-        except BaseException as error:
-            failures.append(error)
-            raise
-
-    connection.register("pieces", pa.RecordBatchReader.from_batches(schema, batches()))
+    _provide_pieces(connection, document.pieces(exact=exact), failures)
     try:
         connection.execute(
-            f"copy ({_events_sql(trace_id)}) to {quoted(str(out / 'events.parquet'))}"
+            f"copy ({sql}) to {quoted(str(out / 'events.parquet'))}"
             f" (format parquet, compression zstd, row_group_size {_ROW_GROUP})"
         )
-    except duckdb.IOException:
+    except engine.IOException:
         if not failures:
             raise
-    except (duckdb.InvalidInputException, UnicodeDecodeError) as error:
+    except (engine.Error, UnicodeDecodeError) as error:
         # The latter where DuckDB quotes the input in its message and cuts it inside a character.
         if not failures and not exact:
             raise IrregularError from error
@@ -128,12 +128,103 @@ def _copy_events(
             what = f"events that the JSON reader refuses ({_first_line(error)})"
             raise source.bad(source.raw_bytes, what) from error
     finally:
-        connection.unregister("pieces")
+        connection.execute("drop view if exists pieces")
     if failures:
-        if isinstance(failures[0], pa.ArrowInvalid):
-            raise IrregularError from failures[0]
         raise failures[0]
     return document.metadata()
+
+
+def _provide_pieces(
+    connection: engine.DuckDBPyConnection,
+    pieces: Iterator[bytes],
+    failures: list[BaseException],
+) -> None:
+    """Make the view `pieces`: a small document's as a list, a larger one's as an Arrow stream.
+
+    The stream is bounded in memory, and costs the import of pyarrow. What stops it goes into
+    `failures`, because DuckDB only passes on its message.
+    """
+    texts: list[str] = []
+    size = 0
+    for piece in pieces:
+        texts.append(_as_list(piece))
+        size += len(piece)
+        if size > _SMALL:
+            break
+    if size <= _SMALL:
+        connection.execute(
+            "create or replace temp table piece_list as select unnest(?::VARCHAR[]) as piece",
+            [texts],
+        )
+        connection.execute("create or replace temp view pieces as from piece_list")
+        return
+
+    import duckdb  # noqa: F401  (the engine scans Arrow only with the package's help)
+    import pyarrow as pa
+
+    schema = pa.schema([("piece", pa.string())])
+
+    def batches() -> Iterator[Any]:
+        # One piece a batch: DuckDB holds a whole batch, unnested, in memory.
+        try:
+            for text in chain(texts, map(_as_list, pieces)):
+                yield pa.record_batch([pa.array([text], type=pa.string())], schema=schema)
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    connection.register("piece_stream", pa.RecordBatchReader.from_batches(schema, batches()))
+    connection.execute("create or replace temp view pieces as from piece_stream")
+
+
+def _as_list(piece: bytes) -> str:
+    """Return the elements of a piece as a JSON list; IrregularError where they are not UTF-8."""
+    try:
+        return f"[{piece.decode()}]"
+    except UnicodeDecodeError as error:
+        raise IrregularError from error
+
+
+def _regular_sql(trace_id: str) -> str:
+    """Return the SELECT for events of known keys and plain times; others make it fail.
+
+    One parse gives the columns; the number of keys of each event, from a second one that copies
+    nothing, shows whether a column is missing, was not read, or is there twice.
+    """
+    event = {key: "VARCHAR" for key in _TEXT_KEYS} | {key: "JSON" for key in _OTHER_KEYS}
+    event |= {"ts": "DECIMAL(38,18)", "dur": "DECIMAL(38,18)", "args": "JSON"}
+    ids = {key: "VARCHAR" for key in _ID_ARGS.values()}
+    read = " + ".join(f"(event.{key} is not null)::TINYINT" for key in event)
+    others = ", ".join(f"'{key}', event.{key}" for key in _OTHER_KEYS)
+    columns = {
+        "trace_id": quoted(trace_id),
+        "ts_ns": "(event.ts * 1000)::BIGINT",
+        "dur_ns": "(event.dur * 1000)::BIGINT",
+        "args": "event.args::VARCHAR",
+        "extra": f"""case
+            when keys is null or len(keys) = 0 or len(keys) <> {read}
+                or event.ts::DECIMAL(38,3) <> event.ts or event.dur::DECIMAL(38,3) <> event.dur
+                or contains(lower(event.args), '"external id"') and ids."External id" is null
+            then error('irregular')
+            when coalesce({", ".join(f"event.{key}" for key in _OTHER_KEYS)}) is not null
+            then json_merge_patch('{{}}', json_object({others}))::VARCHAR
+        end""",
+    }
+    columns |= {key: f"event.{key}" for key in _TEXT_KEYS}
+    columns |= {column: _integer(f'ids."{key}"') for column, key in _ID_ARGS.items()}
+    chosen = ", ".join(f"{columns[column]} as {column}" for column in EVENT_COLUMNS)
+    return f"""
+        select {chosen}
+        from (
+            select
+                event, keys, json_transform(event.args, {quoted(json.dumps(ids))}) as ids
+            from (
+                select
+                    unnest(from_json(piece, {quoted(json.dumps([event]))})) as event,
+                    unnest(json_keys(piece, '$[*]')) as keys
+                from pieces
+            )
+        )"""
 
 
 def _events_sql(trace_id: str) -> str:
@@ -218,8 +309,7 @@ def _original(key: str) -> str:
 
 def _integer(text: str) -> str:
     """Return the SQL of a BIGINT that is NULL, never rounded, where `text` is no integer."""
-    number = f"try_cast({text} as BIGINT)"
-    return f"case when {number}::VARCHAR = {text} then {number} end"
+    return f"case when ltrim({text}, '-0123456789') = '' then try_cast({text} as BIGINT) end"
 
 
 def _first_line(error: Exception) -> str:

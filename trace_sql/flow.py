@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
-from trace_sql.output import Column, Table, json_text, render
+from trace_sql.output import Column, Table, clean, json_text, render
 
 HOTTEST = 15
 """Kernels that the text form lists."""
@@ -52,21 +53,19 @@ def kernel_report(
         return json_text(comparison_json(db, primary, comparison))
     differing = [difference_table(db, primary, comparison)] if comparison else []
     if output_format == "text":
-        tables = [
-            table
-            for place in places
-            for table in (group_table(db, place), flow_table(db, place, HOTTEST))
-        ]
+        groups = [group_table(db, place) for place in places]
+        hottest = [flow_table(db, place, HOTTEST) for place in places]
         heads = [
             f"Layer {row['layer_no']} of pass {row['pass_no']}: {row['layer_type']},"
             f" wall {row['wall_ms']:.3f} ms, busy {row['busy_ms']:.3f} ms,"
             f" sum {row['sum_dur_ms']:.3f} ms, {row['n_activities']} activities"
             for row in rows
         ]
-        return "\n".join([*heads, "", render([*tables, *differing], "table")])
+        body = render([*differing, *groups, *hottest], "table")
+        return "\n".join([*map(clean, heads), "", body])
     if output_format == "compute-flow":
-        tables = [flow_table(db, place) for place in places]
-        return render([*model_summary(config), *tables, *differing], "table")
+        flows = [flow_table(db, place) for place in places]
+        return render([*model_summary(config), *flows, *differing], "table")
     tables = differing or [flow_table(db, primary)]
     return render(tables, output_format)
 
@@ -85,12 +84,15 @@ def layer_row(db: Database, place: Place) -> dict[str, Any]:
     """Return the layer's measures; raises TraceSqlError where the pass has no such layer."""
     rows = db.query(f"from layer_table where {_AT}", place.values).dicts()
     if not rows:
-        known = db.query(
-            "select min(layer_no), max(layer_no) from layers where trace_id = ? and pass_no = ?",
+        first, last, loops = db.query(
+            "select min(layer_no), max(layer_no), max(loop_no) + 1 from layers"
+            " where trace_id = ? and pass_no = ?",
             [place.trace_id, place.pass_no],
         ).rows[0]
+        of_loop = f" in loop {place.loop_no}" if place.loop_no else ""
         raise TraceSqlError(
-            f"pass {place.pass_no} has no layer {place.layer_no}; it has {known[0]} to {known[1]}"
+            f"pass {place.pass_no} has no layer {place.layer_no}{of_loop}; it has {first} to {last}"
+            f" in {loops} loop{'s' if loops > 1 else ''}"
         )
     return rows[0]
 
@@ -109,18 +111,39 @@ def flow_table(db: Database, place: Place, limit: int | None = None) -> Table:
     )
     chosen = ", ".join(column.key for column in columns)
     sql = f"select {chosen} from compute_flow where {_AT} order by rank_no"
-    rows = db.query(sql + (f" limit {limit:d}" if limit else ""), place.values).rows
+    found = db.query(sql + (f" limit {limit:d}" if limit else ""), place.values).rows
+    rows = [(*row, shapes(input_dims)) for *row, input_dims in found]
     title = "Longest kernels" if limit else "Compute flow"
     return Table(
         "kernels", f"{title} of layer {place.layer_no}, pass {place.pass_no}", columns, rows
     )
 
 
+def shapes(input_dims: str | None) -> str | None:
+    """Return recorded shapes as people write them, 888x64, without those of scalars."""
+    if input_dims is None:
+        return None
+    try:
+        dims = json.loads(input_dims)
+    except ValueError:
+        return input_dims
+    return ", ".join(_shape(one) for one in dims if one) if isinstance(dims, list) else input_dims
+
+
+def _shape(dims: Any) -> str:
+    if not isinstance(dims, list):
+        return str(dims)
+    if any(isinstance(one, list) for one in dims):
+        return f"({', '.join(map(_shape, dims))})"
+    return "x".join(map(str, dims))
+
+
 def group_table(db: Database, place: Place) -> Table:
     """Return the layer's time by category."""
     rows = db.query(
-        "select category, sum(n_activities), sum(sum_dur_us), sum(share_pct)"
-        f" from layer_kernel_groups where {_AT} group by category order by 3 desc",
+        "select category, count(*), sum(dur_ns) / 1e3,"
+        " 100.0 * sum(dur_ns) / nullif(sum(sum(dur_ns)) over (), 0)"
+        f" from compute_flow where {_AT} group by category order by 3 desc, category",
         place.values,
     ).rows
     columns = (
@@ -129,22 +152,27 @@ def group_table(db: Database, place: Place) -> Table:
         Column("sum_dur_us", "Sum(us)", 3),
         Column("share_pct", "%", 1),
     )
-    return Table("categories", f"Layer {place.layer_no} of pass {place.pass_no}", columns, rows)
+    title = f"Categories of layer {place.layer_no}, pass {place.pass_no}"
+    return Table("categories", title, columns, rows)
 
 
 def difference_table(db: Database, primary: Place, comparison: Place) -> Table:
     """Return kernel by kernel how two layers differ, kernels of only one first."""
     columns = (
-        Column("found_in", "In"),
+        Column("found_in", "Only in"),
         Column("category", "Category"),
         Column("simplified_name", "Simplified Name", wrap=True),
         Column("n_primary", f"# L{primary.layer_no}"),
         Column("n_comparison", f"# L{comparison.layer_no}"),
         Column("primary_us", f"us L{primary.layer_no}", 3),
         Column("comparison_us", f"us L{comparison.layer_no}", 3),
-        Column("change_us", "Change(us)", 3),
+        Column("change_us", f"L{comparison.layer_no}-L{primary.layer_no}(us)", 3),
     )
-    rows = [tuple(row[column.key] for column in columns) for row in _pairs(db, primary, comparison)]
+    owner = {"primary": f"L{primary.layer_no}", "comparison": f"L{comparison.layer_no}"}
+    rows = [
+        tuple({**pair, "found_in": owner.get(pair["found_in"])}[column.key] for column in columns)
+        for pair in _pairs(db, primary, comparison)
+    ]
     title = f"Layer {primary.layer_no} against layer {comparison.layer_no}"
     return Table("kernel_diff", title, columns, rows)
 

@@ -1,7 +1,8 @@
 """Tables as text, JSON, CSV or Markdown: what goes to stdout.
 
-Names in a trace are data. Control characters are shown as escapes in tables and Markdown, and
-Markdown's own marks are escaped, so that no name can move the cursor or break a table.
+Names in a trace are data. Control characters come out as escapes in every format, Markdown's own
+marks are escaped, and CSV text that a spreadsheet would run as a formula is quoted, so that no name
+can move a cursor, break a table or start a program.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import io
 import json
 import math
 import re
-import textwrap
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,19 +22,22 @@ FORMATS = ("table", "json", "csv", "markdown")
 WIDTH = 100
 """Columns of a terminal that a table must fit."""
 _NARROWEST = 12
+_FORMULA = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table: key in JSON and CSV, heading for people, decimals of a number.
 
-    `wrap` marks text that may be folded to make the table fit.
+    `wrap` marks text that may be folded to make the table fit. `part` marks numbers of which the
+    smallest may be added to the last one, the rest, where a text table would be too wide.
     """
 
     key: str
     heading: str
     decimals: int | None = None
     wrap: bool = False
+    part: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,17 @@ class Table:
 
 
 def plain_table(key: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """Return a table whose headings are its keys, as ad-hoc SQL gives it."""
-    return Table(key, "", tuple(Column(name, name, wrap=True) for name in names), rows)
+    """Return a table whose headings are its keys, as ad-hoc SQL gives it.
+
+    A name that comes again gets a number, so that JSON loses no column.
+    """
+    columns: list[Column] = []
+    for index, name in enumerate(names):
+        again = list(names[:index]).count(name)
+        unique = f"{name}_{again + 1}" if again else name
+        text = any(not isinstance(row[index], int | float | Decimal) for row in rows)
+        columns.append(Column(unique, unique, wrap=text))
+    return Table(key, "", tuple(columns), rows)
 
 
 def render(tables: Sequence[Table], output_format: str) -> str:
@@ -69,8 +81,15 @@ def render(tables: Sequence[Table], output_format: str) -> str:
 
 
 def json_text(content: Any) -> str:
-    """Return JSON for people and machines: indented, non-ASCII kept, a line break at the end."""
-    return json.dumps(content, indent=2, ensure_ascii=False, default=_json_value) + "\n"
+    """Return JSON for people and machines: indented, printable non-ASCII kept, at full precision.
+
+    NaN and infinities, which JSON cannot say, become null.
+    """
+    text = json.dumps(_json_value(content), indent=2, ensure_ascii=False, allow_nan=False)
+    if not text.replace("\n", "").isprintable():
+        # Beyond the C0 controls, which json escapes, a terminal obeys C1 and bidi controls.
+        text = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    return text + "\n"
 
 
 def clean(text: str) -> str:
@@ -83,22 +102,61 @@ def clean(text: str) -> str:
     )
 
 
+def escaped(text: str) -> str:
+    """Return text with Markdown's own marks escaped, so that it shows as it is."""
+    for mark in "\\`*|<>[]~$":
+        text = text.replace(mark, "\\" + mark)
+    # An underscore inside a word is no mark, and names are full of them.
+    text = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
+    return text.replace("&", "&amp;")
+
+
 def _objects(table: Table) -> list[dict[str, Any]]:
     keys = [column.key for column in table.columns]
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
 
 def _json_value(value: Any) -> Any:
-    return float(value) if isinstance(value, Decimal) else str(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(item) for item in value]
+    return str(value)
 
 
 def _csv(table: Table) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(column.key for column in table.columns)
+    writer.writerow(_csv_text(column.key) for column in table.columns)
     for row in table.rows:
-        writer.writerow("" if value is None else value for value in row)
+        writer.writerow(_csv_value(value) for value in row)
     return buffer.getvalue()
+
+
+def _csv_value(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | Decimal):
+        return value
+    if isinstance(value, list | tuple | dict):
+        return _csv_text(json.dumps(_json_value(value), ensure_ascii=False))
+    return _csv_text(str(value))
+
+
+def _csv_text(text: str) -> str:
+    text = clean(text)
+    if text.startswith(_FORMULA):
+        try:
+            float(text)
+        except ValueError:
+            return f"'{text}"
+    return text
 
 
 def _cell(column: Column, value: Any) -> str:
@@ -106,28 +164,22 @@ def _cell(column: Column, value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float | Decimal) and not isinstance(value, bool):
+    if isinstance(value, float | Decimal):
         if not math.isfinite(value):
             return "-"
-        return f"{value:.{column.decimals}f}" if column.decimals is not None else f"{value:g}"
+        return f"{value:.{column.decimals}f}" if column.decimals is not None else f"{value:.12g}"
     if isinstance(value, list | tuple):
-        return ",".join(_cell(column, item) for item in value)
+        return ",".join(_cell(column, item) for item in value) or "-"
     if isinstance(value, dict):
-        return ", ".join(f"{clean(str(key))}={_cell(column, value[key])}" for key in value)
+        return ", ".join(f"{clean(str(k))}={_cell(column, value[k])}" for k in value) or "-"
     return clean(str(value))
 
 
 def _markdown(table: Table) -> str:
-    def escaped(text: str) -> str:
-        for mark in "\\`*|<>[]":
-            text = text.replace(mark, "\\" + mark)
-        # An underscore inside a word is no mark, and names are full of them.
-        text = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
-        return text.replace("&", "&amp;")
-
     numeric = [_is_numeric(table, index) for index in range(len(table.columns))]
-    lines = [f"## {table.title}", ""] if table.title else []
-    lines.append("| " + " | ".join(escaped(column.heading) for column in table.columns) + " |")
+    headings = [escaped(clean(column.heading)) for column in table.columns]
+    lines = [f"## {clean(table.title)}", ""] if table.title else []
+    lines.append("| " + " | ".join(headings) + " |")
     lines.append("|" + "|".join("---:" if number else "---" for number in numeric) + "|")
     for row in table.rows:
         cells = (_cell(column, value) for column, value in zip(table.columns, row, strict=True))
@@ -136,27 +188,64 @@ def _markdown(table: Table) -> str:
 
 
 def _text(table: Table) -> str:
-    cells = [
-        [_cell(column, value) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
+    title = _fold(clean(table.title), WIDTH) if table.title else []
+    table, added = _fitting(table)
+    cells = _cells(table)
     widths = _widths(table, cells)
+    if _total(widths) > WIDTH:
+        return "\n".join([*title, *_records(table, cells)]) + "\n"
     numeric = [_is_numeric(table, index) for index in range(len(table.columns))]
-    headings = [column.heading for column in table.columns]
-    lines = [table.title] if table.title else []
-    lines += _folded(headings, widths, numeric)
+    headings = [clean(column.heading) for column in table.columns]
+    lines = [*title, *_folded(headings, widths, numeric)]
     lines.append("  ".join("-" * width for width in widths))
     for row in cells:
         lines += _folded(row, widths, numeric)
+    if added:
+        rest = next(column.heading for column in reversed(table.columns) if column.part)
+        lines += _fold(f"{rest} includes {', '.join(added)}; --format json has each.", WIDTH)
     return "\n".join(lines) + "\n"
+
+
+def _cells(table: Table) -> list[list[str]]:
+    return [
+        [_cell(column, value) for column, value in zip(table.columns, row, strict=True)]
+        for row in table.rows
+    ]
+
+
+def _fitting(table: Table) -> tuple[Table, list[str]]:
+    """Return the table with as many `part` columns as fit, and the headings added to the last."""
+    added: list[str] = []
+    while True:
+        *parts, rest = [i for i, column in enumerate(table.columns) if column.part] or [-1]
+        if not parts or _total(_widths(table, _cells(table))) <= WIDTH:
+            return table, added
+        least = min(parts, key=lambda index: sum(row[index] or 0 for row in table.rows))
+        added.append(table.columns[least].heading)
+        rows = []
+        for row in table.rows:
+            merged = [*row]
+            merged[rest] = (row[rest] or 0) + (row[least] or 0)
+            rows.append([*merged[:least], *merged[least + 1 :]])
+        columns = (*table.columns[:least], *table.columns[least + 1 :])
+        table = Table(table.key, table.title, columns, rows)
+
+
+def _records(table: Table, cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table too wide to stand as one: a block a row, a line a column."""
+    headings = [clean(column.heading) for column in table.columns]
+    width = min(max(map(_width, headings)), WIDTH // 2)
+    lines = []
+    for number, row in enumerate(cells, 1):
+        lines.append(f"-- row {number}")
+        for pair in zip(headings, row, strict=True):
+            lines += _folded(pair, (width, WIDTH - width - 2), (False, False))
+    return lines
 
 
 def _folded(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
     """Return the lines of a row, each cell folded to its width."""
-    folded = [
-        [cell] if _width(cell) <= width else textwrap.wrap(cell, width) or [""]
-        for cell, width in zip(row, widths, strict=True)
-    ]
+    folded = [_fold(cell, width) for cell, width in zip(row, widths, strict=True)]
     lines = []
     for number in range(max(map(len, folded), default=0)):
         parts = [
@@ -167,13 +256,30 @@ def _folded(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) 
     return lines
 
 
+def _fold(text: str, width: int) -> list[str]:
+    """Return `text` in lines of at most `width`, broken behind a blank or a mark in a name."""
+    lines = []
+    start = 0
+    while len(text) - start > width or _width(text[start:]) > width:
+        end = start + width
+        while end > start + 1 and _width(text[start:end]) > width:
+            end -= 1
+        blank = text.rfind(" ", start, end + 1)
+        mark = max(text.rfind(mark, start, end) for mark in "_:,<(+-/") + 1
+        half = (start + end) // 2
+        end = next((place for place in (blank, mark) if place > half), end)
+        lines.append(text[start:end].rstrip())
+        start = end + text[end : end + 1].count(" ")
+    return [*lines, text[start:]]
+
+
 def _widths(table: Table, cells: Sequence[Sequence[str]]) -> list[int]:
     widths = [
-        max([_width(column.heading), *(_width(row[index]) for row in cells)])
+        max([_width(clean(column.heading)), *(_width(row[index]) for row in cells)])
         for index, column in enumerate(table.columns)
     ]
     elastic = [index for index, column in enumerate(table.columns) if column.wrap]
-    while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+    while _total(widths) > WIDTH:
         widest = max(elastic, key=lambda index: widths[index], default=None)
         if widest is None or widths[widest] <= _NARROWEST:
             break
@@ -181,9 +287,15 @@ def _widths(table: Table, cells: Sequence[Sequence[str]]) -> list[int]:
     return widths
 
 
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
 def _is_numeric(table: Table, index: int) -> bool:
     values = [row[index] for row in table.rows if row[index] is not None]
-    return all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in values)
+    return bool(values) and all(
+        isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values
+    )
 
 
 def _width(text: str) -> int:

@@ -98,6 +98,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             "boundary_patterns": _patterns([rule for rule, _ in boundaries]),
             "prologue_patterns": profile.resolved_prologue_start,
             "prepare_patterns": PREPARE_PATTERNS,
+            "has_capture": "true" if settings.capture else "false",
         },
     )
 

@@ -132,7 +132,7 @@ def _read(path: Path) -> _Table:
 
 def _check_patterns(profiles: Mapping[str, Profile]) -> None:
     """Refuse what DuckDB's own regular expressions refuse."""
-    import duckdb
+    from trace_sql import engine
 
     patterns = [
         (f"{profile.name}.toml: {where}", pattern)
@@ -140,14 +140,14 @@ def _check_patterns(profiles: Mapping[str, Profile]) -> None:
         for where, pattern in _patterns(profile)
     ]
     test = "SELECT regexp_matches('', pattern) FROM (SELECT unnest(?) AS pattern)"
-    with duckdb.connect() as connection:
+    with engine.connect() as connection:
         try:
             connection.execute(test, [[pattern for _, pattern in patterns]]).fetchall()
-        except duckdb.Error:
+        except engine.Error:
             for where, pattern in patterns:
                 try:
                     connection.execute(test, [[pattern]]).fetchall()
-                except duckdb.Error as problem:
+                except engine.Error as problem:
                     cause = str(problem).splitlines()[0].removeprefix("Invalid Input Error: ")
                     raise UsageError(f"{where} {pattern!r} is no RE2 pattern: {cause}") from None
 

@@ -32,7 +32,10 @@ def trace_table(db: Database) -> Table:
 
 
 def pass_table(db: Database, trace_id: str, phase: str | None = None) -> Table:
-    """Return all passes, or those of a phase: cold start, growth, steady state."""
+    """Return all passes, or those of a phase: cold start, growth, steady state.
+
+    Raises TraceSqlError where no pass is of `phase`.
+    """
     columns = (
         Column("pass_no", "Fwd#"),
         Column("start_s", "Start(s)", _S),
@@ -43,9 +46,8 @@ def pass_table(db: Database, trace_id: str, phase: str | None = None) -> Table:
         Column("phase", "Phase"),
         Column("notes", "Notes", wrap=True),
     )
-    table = _table(db, "passes", "Forward passes", columns, "pass_table", trace_id, "pass_no")
-    rows = [row for row in table.rows if phase in (None, row[6] or "unknown")]
-    return Table(table.key, table.title, table.columns, rows)
+    table = view_table(db, "passes", "Forward passes", columns, "pass_table", trace_id, "pass_no")
+    return _of_phase(table, phase)
 
 
 def chosen_pass(
@@ -55,10 +57,11 @@ def chosen_pass(
 
     A given number must exist and not be refused. Without one it is the first stable pass, of
     `phase` where that is given. Raises RefusedError where several passes are complete and none is
-    stable, TraceSqlError for a pass that does not exist.
+    stable, TraceSqlError for a pass or phase that does not exist.
     """
     passes = db.query(
-        "select pass_no, status, phase, evidence from passes where trace_id = ? order by pass_no",
+        "select pass_no, status, coalesce(phase, 'unknown') as phase, evidence from passes"
+        " where trace_id = ? order by pass_no",
         [trace_id],
     ).dicts()
     if pass_no is not None:
@@ -68,29 +71,52 @@ def chosen_pass(
             if row["pass_no"] == pass_no:
                 return pass_no, "chosen with --pass"
         raise TraceSqlError(f"no pass {pass_no}; the trace has passes 0 to {len(passes) - 1}")
+    _require_phase(phase, {row["phase"] for row in passes})
     steady = db.query(
-        "select phase, pass_no from steady_passes where trace_id = ?"
+        "select pass_no, phase from steady_passes where trace_id = ?"
         " and (phase = ? or ? is null) order by pass_no",
         [trace_id, phase, phase],
     ).rows
     if steady:
-        why = f"first steady pass of phase {steady[0][0]}: two changes of layer 0 within 5 %"
-        return int(steady[0][1]), why
-    usable = [
-        row
-        for row in passes
-        if row["status"] != "refused" and phase in (None, row["phase"] or "unknown")
-    ]
+        return int(steady[0][0]), _why_steady(db, trace_id, *steady[0])
+    usable = [row for row in passes if row["status"] != "refused" and phase in (None, row["phase"])]
     whole = [row for row in usable if row["status"] == "complete"]
+    of_phase = f"{phase} " if phase else ""
     if len(whole or usable) == 1:
         only = (whole or usable)[0]
-        kind = "complete pass" if whole else "pass, and it is cut"
-        return int(only["pass_no"]), f"no steady state: it is the only {kind}"
-    of_phase = f" of phase {phase}" if phase else ""
+        kind = f"complete {of_phase}pass" if whole else f"{of_phase}pass, and it is cut"
+        return int(only["pass_no"]), f"no steady state, it is the only {kind}"
     raise RefusedError(
-        f"no steady state among {len(whole)} complete passes{of_phase} (two changes of layer 0 in"
-        " a row within 5 %); choose one with --pass, `trace-sql passes` lists them"
+        f"no steady state among {len(whole)} complete {of_phase}passes (layer 0 within 5 % twice in"
+        " a row); choose one with --pass, `trace-sql passes` lists them"
     )
+
+
+def _why_steady(db: Database, trace_id: str, pass_no: int, phase: str) -> str:
+    changes = db.query(
+        "select change_pct from pass_changes where trace_id = ? and phase = ? and pass_no <= ?"
+        " order by pass_no desc limit 2",
+        [trace_id, phase, pass_no],
+    ).rows
+    shown = ", ".join(f"{change:+.1f} %" for (change,) in reversed(changes))
+    of_phase = "" if phase == "unknown" else f"{phase} "
+    return f"first steady {of_phase}pass, layer 0 changed by at most 5 % twice in a row ({shown})"
+
+
+def _require_phase(phase: str | None, phases: set[str]) -> None:
+    if phase is not None and phase not in phases:
+        known = ", ".join(sorted(phases))
+        raise TraceSqlError(f"no pass of phase {phase!r}; this trace has {known}")
+
+
+def _of_phase(table: Table, phase: str | None) -> Table:
+    keys = [column.key for column in table.columns]
+    phases = [row[keys.index("phase")] or "unknown" for row in table.rows]
+    _require_phase(phase, set(phases))
+    rows = [
+        row for row, own in zip(table.rows, phases, strict=True) if phase is None or own == phase
+    ]
+    return Table(table.key, table.title, table.columns, rows)
 
 
 def layer_tables(db: Database, trace_id: str, pass_no: int) -> list[Table]:
@@ -120,7 +146,7 @@ def layer_tables(db: Database, trace_id: str, pass_no: int) -> list[Table]:
             Column("layer_type", "Type", wrap=True),
             Column("wall_ms", "Wall(ms)", _MS),
             Column("sum_dur_ms", "SumDur(ms)", _MS),
-            *(Column(f"{_key(label)}_ms", label, _MS) for label in labels),
+            *(Column(f"{_key(label)}_ms", label, _MS, part=True) for label in labels),
             Column("n_comm", "AR#"),
             Column("n_activities", "K#"),
         ),
@@ -164,17 +190,24 @@ def _cluster_table(db: Database, trace_id: str, pass_no: int, labels: list[str])
             Column("avg_wall_ms", "Avg Wall(ms)", _MS),
             Column("avg_sum_dur_ms", "Avg Sum(ms)", _MS),
             Column("wall_share_pct", "Wall%", 1),
-            *(Column(f"{_key(label)}_pct", f"{label}%", 1) for label in labels),
+            *(Column(f"{_key(label)}_pct", f"{label}%", 1, part=True) for label in labels),
         ),
         [(*row, *(values.get((row[0], label), 0.0) for label in labels)) for row in rows],
     )
 
 
 def perfetto_tables(
-    db: Database, trace_id: str, pass_no: int | None, layers: list[int]
+    db: Database,
+    trace_id: str,
+    pass_no: int | None,
+    layers: list[int],
+    phase: str | None = None,
 ) -> list[Table]:
-    """Return where passes, and layers of a pass, stand on the Perfetto UI's time axis."""
-    passes = _table(
+    """Return where passes, and layers of a pass, stand on the Perfetto UI's time axis.
+
+    No `layers` means all. Raises TraceSqlError for a layer or phase that is not there.
+    """
+    passes = view_table(
         db,
         "passes",
         "Passes, in seconds from the Perfetto UI's zero",
@@ -189,13 +222,19 @@ def perfetto_tables(
         trace_id,
         "pass_no",
     )
+    passes = _of_phase(passes, phase)
     if pass_no is None:
         return [passes]
-    ranges = _table(
+    looped = db.query(
+        "select max(loop_no) > 0 from layer_table where trace_id = ? and pass_no = ?",
+        [trace_id, pass_no],
+    ).rows[0][0]
+    ranges = view_table(
         db,
         "layers",
         f"Layers of pass {pass_no}, in seconds from the Perfetto UI's zero",
         (
+            *((Column("loop_no", "Loop"),) if looped else ()),
             Column("layer_no", "L"),
             Column("compress_ratio", "c_r"),
             Column("layer_type", "Type", wrap=True),
@@ -209,100 +248,20 @@ def perfetto_tables(
         f"pass_no = {pass_no:d}"
         + (f" and layer_no in ({', '.join(f'{layer:d}' for layer in layers)})" if layers else ""),
     )
-    missing = sorted(set(layers) - {row[0] for row in ranges.rows})
+    missing = sorted(set(layers) - {row[1 if looped else 0] for row in ranges.rows})
     if missing:
-        raise TraceSqlError(f"pass {pass_no} has no layer {', '.join(map(str, missing))}")
+        raise TraceSqlError(
+            f"pass {pass_no} has no layer {', '.join(map(str, missing))};"
+            f" `trace-sql layers --pass {pass_no}` lists them"
+        )
     return [passes, ranges]
 
 
-def anchor_tables(db: Database, trace_id: str) -> list[Table]:
-    """Return the rules tried, the candidates, and what speaks for each pass."""
-    return [
-        _table(
-            db,
-            "verdict",
-            "Verdict",
-            (
-                Column("verdict", "Verdict"),
-                Column("n_layers", "Layers"),
-                Column("n_layers_source", "From"),
-                Column("pass_method", "Passes by"),
-                Column("n_complete", "Complete"),
-                Column("n_cut", "Cut"),
-                Column("n_refused", "Refused"),
-                Column("message", "Message", wrap=True),
-            ),
-            "trace_verdicts",
-            trace_id,
-            "trace_id",
-        ),
-        _table(
-            db,
-            "rules",
-            "Boundary rules whose anchor occurs",
-            (
-                Column("rule", "Rule", wrap=True),
-                Column("confidence", "Confidence"),
-                Column("hits", "Per pass"),
-                Column("n_anchors", "Anchors"),
-                Column("n_entries", "Entries"),
-                Column("n_streams", "Streams"),
-                Column("n_fitting", "Passes"),
-                Column("n_refused", "Refused"),
-            ),
-            "rule_evidence",
-            trace_id,
-            "n_fitting desc, priority",
-        ),
-        _table(
-            db,
-            "candidates",
-            "Kernels that may bound layers",
-            (
-                Column("simplified_name", "Kernel", wrap=True),
-                Column("n_hits", "Hits"),
-                Column("n_streams", "Streams"),
-                Column("min_gap", "Min gap"),
-                Column("median_gap", "Median", 1),
-                Column("max_gap", "Max gap"),
-                Column("matched", "Matched by", wrap=True),
-            ),
-            "anchor_candidates",
-            trace_id,
-            "n_hits desc, name",
-        ),
-        _table(
-            db,
-            "evidence",
-            "What speaks for each pass",
-            (
-                Column("pass_no", "Fwd#"),
-                Column("status", "Status"),
-                Column("evidence", "Evidence", wrap=True),
-                Column("exceptions", "Other order in layers", wrap=True),
-            ),
-            "passes",
-            trace_id,
-            "pass_no",
-        ),
-    ]
-
-
-def coverage(db: Database, trace_id: str) -> str:
-    """Return the line that says how much of the trace an answer stands on."""
-    row = db.query("from trace_verdicts where trace_id = ?", [trace_id]).dicts()[0]
-    share = 100 * row["layers_sum_ns"] / row["sum_dur_ns"] if row["sum_dur_ns"] else 0.0
-    return (
-        f"coverage: {row['n_in_layers']} of {row['n_activities']} activities in layers"
-        f" ({share:.1f} % of device time), {row['n_linked']} linked to launches;"
-        f" {row['n_layers']} layers (from {row['n_layers_source']}), profile {row['profile']}"
-    )
-
-
 def _labels(db: Database, trace_id: str) -> list[str]:
+    """Columns in which the trace spends time; the last one, the rest, is always there."""
     rows = db.query(
         "select label from layer_column_table where trace_id = ? group by label"
-        " having max(sum_dur_ms) > 0 order by min(position)",
+        " having max(sum_dur_ms) > 0 or label = 'Other' order by min(position)",
         [trace_id],
     ).rows
     return [row[0] for row in rows]
@@ -316,7 +275,7 @@ def _key(label: str) -> str:
     return label.lower().replace(" ", "_")
 
 
-def _table(
+def view_table(
     db: Database,
     key: str,
     title: str,
@@ -326,6 +285,7 @@ def _table(
     order: str,
     condition: str = "true",
 ) -> Table:
+    """Return the columns of `view` for one trace; `order` and `condition` are SQL of ours."""
     chosen = ", ".join(column.key for column in columns)
     sql = f"select {chosen} from {view} where trace_id = ? and {condition} order by {order}"
     return Table(key, title, columns, db.query(sql, [trace_id]).rows)

@@ -8,21 +8,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trace_sql.errors import BadInputError, UsageError
+from trace_sql.errors import UsageError
+from trace_sql.output import clean
 from trace_sql.store import Settings, Store
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Return a config.json as a dict; raises BadInputError where it is none."""
-    try:
-        config = json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
-        raise BadInputError(f"{path}: is no JSON ({error}); give the model's config.json") from None
-    if not isinstance(config, dict):
-        raise BadInputError(f"{path}: is JSON but no object; give the model's config.json")
-    return config
+    """Return a config.json as a dict; raises BadInputError, which names it, where it is none."""
+    from trace_sql.model import Model
+
+    Model.from_config(path)
+    return dict(json.loads(path.read_bytes()))
 
 
 def settings_from(store: Store, options: dict[str, Any]) -> Settings:
@@ -63,20 +59,21 @@ def find_trace(store: Store, text: str) -> str:
         known = store.find_path(path)
         if known is not None:
             return known
-        with_progress = Progress(f"ingesting {path.name}")
-        ingested = store.ingest(path, progress=with_progress.bytes)
-        with_progress.done()
-        return ingested.trace_id
+        with Progress(f"ingesting {path.name}") as progress:
+            return store.ingest(path, progress=progress.bytes).trace_id
     if path.suffix in (".json", ".gz") or len(path.parts) > 1:
         raise UsageError(f"{text}: no such file")
     return store.resolve(text)
 
 
 class Progress:
-    """One line on stderr that says how far long work is; nothing where stderr is no terminal."""
+    """One line on stderr that says how far long work is; nothing where stderr is no terminal.
+
+    The line is there inside a `with` block and goes away with it.
+    """
 
     def __init__(self, what: str) -> None:
-        self._what = what
+        self._what = clean(what)
         self._start = time.monotonic()
         self._shown = False
 
@@ -88,8 +85,10 @@ class Progress:
         """Show items done so far and in all."""
         self._show(f"{done} of {total}", done, total)
 
-    def done(self) -> None:
-        """Take the line away."""
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()

@@ -1,7 +1,9 @@
 -- One row a device activity: the pass, layer and slot it belongs to.
 -- On the main line by position between boundaries. On another stream by its launch: it belongs
 -- where the main-line activity launched just before it on the same thread belongs, if the one
--- launched just after it is of the same pass; time overlap alone is no membership.
+-- launched just after it is of the same pass; time overlap alone is no membership. Behind the last
+-- layer nothing tells sampling from a scheduler's own work, so there it is outside. Without a
+-- launch in the trace its place is unknown.
 -- grain: trace_id, event_id
 -- keep: store
 --
@@ -11,7 +13,7 @@
 -- loop_no   BIGINT   -  0-based visit of the layers; NULL outside layers
 -- layer_no  BIGINT   -  0-based layer; NULL outside layers
 -- slot      VARCHAR  -  which part of the layer; NULL outside layers
--- region    VARCHAR  -  prologue, layer, epilogue or outside; NULL in a refused pass
+-- region    VARCHAR  -  prologue, layer, epilogue or outside; NULL when unknown or not selected
 -- basis     VARCHAR  -  line (position between boundaries), launch (launch order) or none
 with
     line_launches as (
@@ -20,7 +22,9 @@ with
             l.pid,
             l.tid,
             l.launch_ns,
-            arg_min(p.pass_no, p.line_no) as first_pass,
+            min_by(
+                {'p':p.pass_no, 'o':p.loop_no, 'l':p.layer_no, 's':p.slot, 'r':p.region}, p.line_no
+            ) as first_place,
             max_by(
                 {'p':p.pass_no, 'o':p.loop_no, 'l':p.layer_no, 's':p.slot, 'r':p.region}, p.line_no
             ) as last_place
@@ -37,13 +41,14 @@ with
         where a.selected
     ),
 
-    launched as (
+    between_launches as (
         select
             b.trace_id,
             b.event_id,
-            if(
-                p.last_place.p = n.first_pass and p.last_place.r <> 'epilogue', p.last_place, null
-            ) as place
+            p.launch_ns as prev_ns,
+            p.last_place as prev,
+            n.launch_ns as next_ns,
+            n.first_place as next
         from beside as b
         asof left join
             line_launches as p
@@ -57,6 +62,27 @@ with
             and n.pid = b.pid
             and n.tid = b.tid
             and n.launch_ns > b.launch_ns
+    ),
+
+    launched as (
+        select
+            b.trace_id,
+            b.event_id,
+            case
+                when b.prev.r = 'epilogue'
+                then null
+                when
+                    b.prev.p = b.next.p
+                    -- The trace ends inside the pass.
+                    or (b.next_ns is null and not e.ends_whole)
+                then b.prev
+            end as place,
+            -- Beside a pass that does not hold, or begun before the trace.
+            (b.prev_ns is not null and b.prev.r is null)
+            or (b.next_ns is not null and b.next.r is null)
+            or (b.prev_ns is null and b.next.r in ('layer', 'epilogue')) as is_unknown
+        from between_launches as b
+        left join pass_edges as e on e.trace_id = b.trace_id and e.pass_no = b.prev.p
     )
 
 select
@@ -71,7 +97,8 @@ select
         then p.region
         when l.place is not null
         then l.place.r
-        else 'outside'
+        when h.trace_id is not null and not l.is_unknown
+        then 'outside'
     end as region,
     case
         when p.event_id is not null then 'line' when l.place is not null then 'launch' else 'none'
@@ -79,3 +106,4 @@ select
 from activities as a
 left join line_places as p using (trace_id, event_id)
 left join launched as l using (trace_id, event_id)
+left join (select distinct trace_id from pass_edges) as h using (trace_id)

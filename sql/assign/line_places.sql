@@ -1,4 +1,6 @@
--- One row an activity of the main line: the pass, layer and slot of its stretch.
+-- One row an activity of the main line: the pass, layer and slot of its stretch. Between passes
+-- the place is unknown where a pass stands that does not hold, and before the first pass for what
+-- was launched before the trace or its step began: the rest of a pass without a visible layer.
 -- grain: trace_id, event_id
 -- keep: yes
 --
@@ -9,20 +11,41 @@
 -- loop_no   BIGINT   -  0-based visit of the layers; NULL outside layers
 -- layer_no  BIGINT   -  0-based layer; NULL outside layers
 -- slot      VARCHAR  -  part of the layer; NULL outside layers
--- region    VARCHAR  -  prologue, layer, epilogue or outside; NULL in a refused pass
+-- region    VARCHAR  -  prologue, layer, epilogue or outside; NULL when unknown
 with
     on_line as (
         select
             m.trace_id,
             m.event_id,
             m.line_no,
+            m.launched,
+            m.step,
+            e.pass_no as last_pass,
             if(m.line_no < e.end_line, e.pass_no, null) as pass_no,
             e.layers_line,
             e.epilogue_line,
+            coalesce(m.line_no >= e.next_line, false) as unheld,
             if(m.line_no < b.end_line and b.pass_no = e.pass_no, b.block_no, null) as block_no
         from main_line as m
         asof left join pass_edges as e on e.trace_id = m.trace_id and m.line_no >= e.prologue_line
         asof left join blocks as b on b.trace_id = m.trace_id and m.line_no >= b.start_line
+    ),
+
+    firsts as (
+        select
+            e.trace_id,
+            any_value(e.pass_no) as pass_no,
+            any_value(e.step) as step,
+            any_value(e.starts_whole) as starts_whole,
+            bool_or(m.launched) as launched
+        from pass_edges as e
+        join
+            main_line as m
+            on m.trace_id = e.trace_id
+            and m.line_no >= e.prologue_line
+            and m.line_no < e.end_line
+        group by e.trace_id, e.pass_no
+        qualify row_number() over (partition by e.trace_id order by e.pass_no) = 1
     )
 
 select
@@ -35,7 +58,24 @@ select
     if(o.pass_no is null, null, b.slot) as slot,
     case
         when o.pass_no is null
-        then if(r.pass_no is null, 'outside', null)
+        then
+            case
+                when
+                    f.pass_no is null
+                    or r.pass_no is not null
+                    or o.unheld
+                    or (
+                        o.last_pass is null
+                        and (
+                            f.pass_no > 0
+                            or not f.starts_whole
+                            or (f.launched and not o.launched)
+                            or (f.step is not null and o.step is null)
+                        )
+                    )
+                then null
+                else 'outside'
+            end
         when b.block_no is not null
         then 'layer'
         when o.line_no < o.layers_line
@@ -43,6 +83,7 @@ select
         else 'epilogue'
     end as region
 from on_line as o
+left join firsts as f using (trace_id)
 left join
     blocks as b on b.trace_id = o.trace_id and b.pass_no = o.pass_no and b.block_no = o.block_no
 left join

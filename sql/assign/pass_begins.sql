@@ -6,6 +6,7 @@
 -- trace_id       VARCHAR  -  the trace
 -- pass_no        BIGINT   -  the pass
 -- status         VARCHAR  -  complete, cut_start or cut_end
+-- rule_key       INTEGER  -  boundary rule
 -- prev_anchor    BIGINT   -  line_no of the last anchor before it; -1 without one
 -- next_anchor    BIGINT   -  line_no of the first anchor after it; the line's length without one
 -- layers_line    BIGINT   -  line_no of the first activity of its first visible layer
@@ -14,12 +15,10 @@
 -- ends_whole     BOOLEAN  -  the end of its last layer is in the trace
 -- prologue_line  BIGINT   -  line_no of its first activity
 -- starts_whole   BOOLEAN  -  its first activity is in the trace
+-- step           BIGINT   -  step annotation that launched its layers; NULL when unknown
 with
     held as (
-        select p.*, c.consistent
-        from pass_windows as p
-        left join pass_checks as c using (trace_id, pass_no)
-        where p.status <> 'refused' and coalesce(c.consistent, true)
+        select p.* from pass_windows as p anti join refused_windows as r using (trace_id, pass_no)
     ),
 
     layered as (
@@ -27,6 +26,7 @@ with
             h.trace_id,
             h.pass_no,
             h.status,
+            h.rule_key,
             h.prev_anchor,
             h.next_anchor,
             min(b.start_line) as layers_line,
@@ -35,20 +35,33 @@ with
             arg_max(b.ended, b.block_no) as ends_whole
         from held as h
         join blocks as b using (trace_id, pass_no)
-        group by h.trace_id, h.pass_no, h.status, h.prev_anchor, h.next_anchor
+        group by h.trace_id, h.pass_no, h.status, h.rule_key, h.prev_anchor, h.next_anchor
+    ),
+
+    layer_steps as (
+        select l.trace_id, l.pass_no, mode(m.step) as step
+        from layered as l
+        join
+            main_line as m
+            on m.trace_id = l.trace_id
+            and m.line_no >= l.layers_line
+            and m.line_no < l.epilogue_line
+        where m.step is not null
+        group by l.trace_id, l.pass_no
     ),
 
     -- The last stretch of markers without a stranger between them, before layer 0.
     marks as (
         select l.trace_id, l.pass_no, m.line_no, m.category
         from layered as l
+        left join layer_steps as s using (trace_id, pass_no)
         join
             main_line as m
             on m.trace_id = l.trace_id
             and m.is_embedding
             and m.line_no > l.prev_anchor
             and m.line_no < l.layers_line
-        where l.has_first
+        where l.has_first and coalesce(m.step = s.step, true)
     ),
 
     runs as (
@@ -88,7 +101,9 @@ select
         coalesce(e.line_no, l.layers_line), coalesce(g.line_no, l.layers_line), l.layers_line
     ) as prologue_line,
     l.has_first
-    and (e.line_no is not null or g.line_no is not null or l.prev_anchor >= 0) as starts_whole
+    and (e.line_no is not null or g.line_no is not null or l.prev_anchor >= 0) as starts_whole,
+    s.step
 from layered as l
+left join layer_steps as s using (trace_id, pass_no)
 left join embeddings as e using (trace_id, pass_no)
 left join graphs as g using (trace_id, pass_no)

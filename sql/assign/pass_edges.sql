@@ -1,7 +1,7 @@
 -- One row a pass that holds, with the stretch of the main line that is its own: prologue (from
 -- the embedding, or the begin of the graph launch that holds layer 0), layers, epilogue.
 -- grain: trace_id, pass_no
--- keep: yes
+-- keep: store
 --
 -- trace_id       VARCHAR  -  the trace
 -- pass_no        BIGINT   -  the pass
@@ -11,47 +11,64 @@
 -- end_line       BIGINT   -  line_no after its last activity
 -- starts_whole   BOOLEAN  -  its first activity is in the trace
 -- ends_whole     BOOLEAN  -  its last layer's end is in the trace
+-- next_line      BIGINT   -  line_no behind it from which on places are unknown; NULL without
+-- step           BIGINT   -  step annotation that launched its layers; NULL when unknown
 with
     -- Where the pass must end: at the next pass's first activity or the end of the line.
     limited as (
         select
             b.*,
-            coalesce(
-                lead(prologue_line) over (partition by trace_id order by pass_no), next_anchor
-            ) as limit_line
+            least(
+                coalesce(
+                    lead(b.prologue_line) over (partition by b.trace_id order by b.pass_no),
+                    b.next_anchor
+                ),
+                b.next_anchor
+            ) as limit_line,
+            r.pass_no is not null as next_refused
         from pass_begins as b
+        left join refused_windows as r on r.trace_id = b.trace_id and r.pass_no = b.pass_no + 1
     ),
 
-    layer_steps as (
-        select l.trace_id, l.pass_no, any_value(m.step) as step
-        from limited as l
-        join
-            main_line as m
-            on m.trace_id = l.trace_id
-            and m.line_no >= l.layers_line
-            and m.line_no < l.epilogue_line
-        where m.step is not null
-        group by l.trace_id, l.pass_no
+    -- A pass that does not hold begins behind the epilogue: embedding, entry norm, attention.
+    begin_lines as (
+        select m.trace_id, m.line_no, null as rule_key
+        from main_line as m
+        where m.is_marker or m.category in ('attention', 'mla', 'linear_attention')
+        union all
+        select h.trace_id, m.line_no, h.rule_key
+        from anchor_hits as h
+        join main_line as m using (trace_id, event_id)
+        where h.role = 'entry'
     ),
 
-    -- Activities after the last layer: those that another step launched, or that open the input
-    -- preparation of the next pass, end the epilogue.
+    -- Activities after the last layer end the epilogue where another step launched them, where
+    -- they prepare the input of the next pass, or begin it.
     enders as (
-        select l.trace_id, l.pass_no, min(m.line_no) as line_no
+        select
+            l.trace_id,
+            l.pass_no,
+            min(m.line_no) as line_no,
+            min(m.line_no) filter (b.line_no is not null) as begin_line
         from limited as l
-        left join layer_steps as s using (trace_id, pass_no)
         join
             main_line as m
             on m.trace_id = l.trace_id
             and m.line_no >= l.epilogue_line
             and m.line_no < l.limit_line
         left join prepares as p on p.name = m.name
+        left join
+            begin_lines as b
+            on b.trace_id = m.trace_id
+            and b.line_no = m.line_no
+            and coalesce(b.rule_key = l.rule_key, true)
         where
-            case
-                when s.step is not null and m.step is not null
-                then m.step <> s.step
-                else p.name is not null and l.ends_whole
-            end
+            l.ends_whole
+            and if(
+                m.step is null,
+                p.name is not null or b.line_no is not null,
+                m.step is distinct from l.step
+            )
         group by l.trace_id, l.pass_no
     )
 
@@ -61,8 +78,18 @@ select
     l.prologue_line,
     l.layers_line,
     l.epilogue_line,
-    if(l.ends_whole, coalesce(e.line_no, l.limit_line), l.epilogue_line) as end_line,
+    case
+        when not l.ends_whole
+        then l.epilogue_line
+        when l.next_refused and e.begin_line is null
+        then coalesce(e.line_no, l.epilogue_line)
+        else coalesce(e.line_no, l.limit_line)
+    end as end_line,
     l.starts_whole,
-    l.ends_whole
+    l.ends_whole,
+    if(
+        l.next_refused or not l.ends_whole, coalesce(e.begin_line, l.epilogue_line), e.begin_line
+    ) as next_line,
+    l.step
 from limited as l
 left join enders as e using (trace_id, pass_no)

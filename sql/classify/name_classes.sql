@@ -1,24 +1,18 @@
--- One row a distinct activity name under a profile: what the kernel does, by the profile's ordered
--- rules (own rules first, then the universal ones; the first match wins).
--- grain: profile, name
--- keep: yes
+-- One row a distinct activity name of a trace: what the kernel does, by the profile's ordered rules
+-- (own rules first, then the universal ones; the first match wins).
+-- grain: trace_id, name
+-- keep: store
 --
--- profile          VARCHAR  -  profile whose rules were used
--- name             VARCHAR  -  name as the profiler wrote it
--- category         VARCHAR  -  category of the first rule that matches, else other
--- simplified_name  VARCHAR  -  readable name: demangled, template noise cut
--- begins_pass      BOOLEAN  -  an embedding, or a kernel the profile says a pass begins with
+-- trace_id     VARCHAR  -  the trace
+-- name         VARCHAR  -  name as the profiler wrote it
+-- category     VARCHAR  -  category of the first rule that matches, else other
+-- begins_pass  BOOLEAN  -  an embedding, or a kernel the profile says a pass begins with
 with
-    names as (
-        select distinct s.profile, a.name
-        from activities as a
-        join trace_settings as s using (trace_id)
-        where a.name is not null
-    ),
+    names as (select distinct trace_id, name from activities where name is not null),
 
     classes as (
         select
-            profile,
+            trace_id,
             name,
             case
                 {% for rule in category_rules %}
@@ -26,16 +20,14 @@ with
                     then {{ rule.name | quoted }}
                 {% endfor %}
                 else 'other'
-            end as category,
-            {{ simplified_name }} as simplified_name
+            end as category
         from names
     )
 
 select
-    profile,
+    trace_id,
     name,
     category,
-    simplified_name,
     category = 'embedding'
     {% for pattern in prologue_patterns %}
         or regexp_matches(name, {{ pattern | quoted }})

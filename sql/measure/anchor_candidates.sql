@@ -18,7 +18,6 @@ with
         select
             trace_id,
             name,
-            simplified_name,
             category,
             device,
             stream,
@@ -42,7 +41,11 @@ with
         select
             n.name,
             t.trace_id,
-            string_agg(distinct n.role || ' of ' || r.rule_name, ', ') as matched
+            string_agg(
+                distinct n.role || ' of ' || r.rule_name,
+                ', '
+                order by n.role || ' of ' || r.rule_name
+            ) as matched
         from name_roles as n
         join boundary_rules as r using (rule_key)
         join trace_rules as t using (rule_key)
@@ -53,7 +56,7 @@ with
 select
     g.trace_id,
     g.name,
-    any_value(g.simplified_name) as simplified_name,
+    any_value(c.simplified_name) as simplified_name,
     any_value(g.category) as category,
     count(*) as n_hits,
     count(distinct(g.device, g.stream)) as n_streams,
@@ -62,6 +65,7 @@ select
     max(g.gap) as max_gap,
     any_value(m.matched) as matched
 from gaps as g
+left join kernel_categories as c on c.trace_id = g.trace_id and c.name = g.name
 left join matches as m on m.trace_id = g.trace_id and m.name = g.name
 where m.matched is not null or g.category in ('norm', 'residual_mix')
 group by g.trace_id, g.name

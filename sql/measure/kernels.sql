@@ -20,23 +20,25 @@
 -- operator         VARCHAR  -   operator that launched it, where recorded
 -- input_dims       VARCHAR  -   its recorded input shapes as JSON text
 select
-    trace_id,
-    event_id,
-    gpu_index,
-    name,
-    simplified_name,
-    category,
-    device,
-    stream,
-    start_ns,
-    dur_ns,
-    end_ns,
-    pass_no,
-    loop_no,
-    layer_no,
-    slot,
-    region,
-    operator,
-    input_dims
-from placed_activities
-where kind = 'kernel'
+    a.trace_id,
+    a.event_id,
+    a.gpu_index,
+    a.name,
+    c.simplified_name,
+    a.category,
+    a.device,
+    a.stream,
+    a.start_ns,
+    a.dur_ns,
+    a.end_ns,
+    a.pass_no,
+    a.loop_no,
+    a.layer_no,
+    a.slot,
+    a.region,
+    o.operator,
+    o.input_dims
+from placed_activities as a
+left join kernel_categories as c using (trace_id, name)
+left join activity_operators as o using (trace_id, event_id)
+where a.kind = 'kernel'

@@ -1,7 +1,7 @@
 -- One row a visit of a layer with its type: from the model config, else from its kernels (dense or
 -- expert feed-forward, and a letter for each different kernel order; "?" where it is cut).
 -- grain: trace_id, pass_no, loop_no, layer_no
--- keep: yes
+-- keep: store
 --
 -- trace_id           VARCHAR  -  the trace
 -- pass_no            BIGINT   -  the pass

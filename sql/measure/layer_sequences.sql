@@ -21,12 +21,9 @@ select
     hash(list(if(m.event_id = b.event_id, 'anchor', m.name) order by m.line_no)) as sequence,
     bool_or(m.category in ('moe', 'moe_routing')) as has_moe,
     max(m.category) filter (m.category in ('attention', 'mla', 'linear_attention')) as attention
-from blocks as b
-join pass_windows as p using (trace_id, pass_no)
-join boundary_rules as r using (rule_key)
-join
-    main_line as m
-    on m.trace_id = b.trace_id
-    and m.line_no >= b.start_line
-    and m.line_no < b.end_line
+from main_line as m
+asof join blocks as b on b.trace_id = m.trace_id and m.line_no >= b.start_line
+join pass_windows as p on p.trace_id = b.trace_id and p.pass_no = b.pass_no
+join boundary_rules as r on r.rule_key = p.rule_key
+where m.line_no < b.end_line
 group by b.trace_id, b.pass_no, b.loop_no, b.layer_no

@@ -11,13 +11,9 @@
 with
     stepped as (
         select e.trace_id, e.pass_no, mode(m.step) as step
-        from pass_edges as e
-        join
-            main_line as m
-            on m.trace_id = e.trace_id
-            and m.line_no >= e.layers_line
-            and m.line_no < e.epilogue_line
-        where m.step is not null
+        from main_line as m
+        asof join pass_edges as e on e.trace_id = m.trace_id and m.line_no >= e.layers_line
+        where m.line_no < e.epilogue_line and m.step is not null
         group by e.trace_id, e.pass_no
     ),
 

@@ -2,33 +2,29 @@
 -- grain: trace_id, event_id
 -- keep: store
 --
--- trace_id         VARCHAR  -   the trace
--- event_id         BIGINT   -   the activity
--- gpu_index        BIGINT   -   0-based position among the trace's activities by (time, tid)
--- kind             VARCHAR  -   kernel, copy or fill
--- name             VARCHAR  -   name as the profiler wrote it
--- simplified_name  VARCHAR  -   readable name
--- category         VARCHAR  -   what it does
--- device           BIGINT   -   its device
--- stream           BIGINT   -   its stream
--- start_ns         BIGINT   ns  start
--- end_ns           BIGINT   ns  end
--- dur_ns           BIGINT   ns  duration
--- pass_no          BIGINT   -   the pass
--- loop_no          BIGINT   -   visit of the layers
--- layer_no         BIGINT   -   the layer
--- slot             VARCHAR  -   part of the layer
--- region           VARCHAR  -   prologue, layer, epilogue or outside; NULL in a refused pass
--- selected         BOOLEAN  -   inside what the settings choose
--- operator         VARCHAR  -   operator that launched it, where recorded
--- input_dims       VARCHAR  -   its recorded input shapes as JSON text
+-- trace_id   VARCHAR  -   the trace
+-- event_id   BIGINT   -   the activity
+-- gpu_index  BIGINT   -   0-based position among the trace's activities by (time, tid)
+-- kind       VARCHAR  -   kernel, copy or fill
+-- name       VARCHAR  -   name as the profiler wrote it
+-- category   VARCHAR  -   what it does
+-- device     BIGINT   -   its device
+-- stream     BIGINT   -   its stream
+-- start_ns   BIGINT   ns  start
+-- end_ns     BIGINT   ns  end
+-- dur_ns     BIGINT   ns  duration
+-- pass_no    BIGINT   -   the pass
+-- loop_no    BIGINT   -   visit of the layers
+-- layer_no   BIGINT   -   the layer
+-- slot       VARCHAR  -   part of the layer
+-- region     VARCHAR  -   prologue, layer, epilogue or outside; NULL in a refused pass
+-- selected   BOOLEAN  -   inside what the settings choose
 select
     a.trace_id,
     a.event_id,
     a.gpu_index,
     a.kind,
     a.name,
-    c.simplified_name,
     c.category,
     a.device,
     a.stream,
@@ -40,12 +36,7 @@ select
     l.layer_no,
     l.slot,
     l.region,
-    a.selected,
-    o.name as operator,
-    o.input_dims
+    a.selected
 from activities as a
 join activity_layers as l using (trace_id, event_id)
-join trace_settings as s using (trace_id)
-left join activity_origins as h using (trace_id, event_id)
-left join operators as o on o.trace_id = h.host_trace_id and o.external_id = h.external_id
-left join name_classes as c on c.profile = s.profile and c.name = a.name
+left join name_classes as c using (trace_id, name)

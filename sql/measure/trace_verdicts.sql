@@ -22,26 +22,6 @@
 -- sum_dur_ns       BIGINT   ns  sum of durations of the selected activities
 -- layers_sum_ns    BIGINT   ns  the part of it in layers
 with
-    work as (
-        select
-            a.trace_id,
-            count(*) as n_activities,
-            count(*) filter (a.selected) as n_selected,
-            count(l.layer_no) as n_in_layers,
-            cast(coalesce(sum(a.dur_ns) filter (a.selected), 0) as bigint) as sum_dur_ns,
-            cast(
-                coalesce(sum(a.dur_ns) filter (l.layer_no is not null), 0) as bigint
-            ) as layers_sum_ns,
-            string_agg(distinct a.device, ', ' order by a.device) filter (
-                a.kind = 'kernel'
-            ) as devices
-        from activities as a
-        join activity_layers as l using (trace_id, event_id)
-        group by a.trace_id
-    ),
-
-    links as (select trace_id, count(*) as n_linked from launches group by trace_id),
-
     hits as (
         select
             h.trace_id,
@@ -83,8 +63,11 @@ select
         then 'no device activity in this trace; record it with the CUDA (or ROCm) activity on'
         when p.n_complete + p.n_cut > 0
         then null
-        when w.n_selected = 0 and contains(w.devices, ',') and s.device is null
-        then 'kernels on devices ' || w.devices || '; choose one with --device'
+        when w.n_selected = 0 and contains(w.places, ',') and s.device is null and s.pid is null
+        then
+            'kernels of several devices or ranks: '
+            || w.places
+            || '; choose one with --device or --pid'
         when w.n_selected = 0
         then 'nothing is left by --device, --pid, --from and --to'
         when h.found is null
@@ -113,12 +96,11 @@ select
     coalesce(w.n_activities, 0) as n_activities,
     coalesce(w.n_selected, 0) as n_selected,
     coalesce(w.n_in_layers, 0) as n_in_layers,
-    coalesce(l.n_linked, 0) as n_linked,
+    coalesce(w.n_linked, 0) as n_linked,
     coalesce(w.sum_dur_ns, 0) as sum_dur_ns,
     coalesce(w.layers_sum_ns, 0) as layers_sum_ns
 from trace_settings as s
-left join work as w using (trace_id)
-left join links as l using (trace_id)
+left join trace_work as w using (trace_id)
 left join hits as h using (trace_id)
 left join verdicts as v using (trace_id)
 left join pass_counts as p using (trace_id)

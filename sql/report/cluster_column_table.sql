@@ -15,9 +15,9 @@ select
     c.position,
     c.label,
     100.0
-    * sum(c.sum_dur_ms)
+    * sum(c.sum_dur_ns)
     / nullif(
-        sum(sum(c.sum_dur_ms)) over (partition by c.trace_id, c.pass_no, l.layer_type), 0
+        sum(sum(c.sum_dur_ns)) over (partition by c.trace_id, c.pass_no, l.layer_type), 0
     ) as share_pct
 from layer_column_table as c
 join layers as l using (trace_id, pass_no, loop_no, layer_no)

@@ -11,6 +11,7 @@
 -- slot             VARCHAR  -    part of the layer
 -- category         VARCHAR  -    what it does
 -- simplified_name  VARCHAR  -    readable name
+-- dur_ns           BIGINT   ns   duration
 -- dur_us           DOUBLE   us   duration
 -- share_pct        DOUBLE   pct  share of the layer's sum of durations
 -- ts_rel_ms        DOUBLE   ms   start counted from the layer's first start
@@ -33,15 +34,18 @@ select
     ) as flow_no,
     a.slot,
     a.category,
-    a.simplified_name,
+    c.simplified_name,
+    a.dur_ns,
     a.dur_ns / 1e3 as dur_us,
     100.0 * a.dur_ns / nullif(l.sum_dur_ns, 0) as share_pct,
     (a.start_ns - l.start_ns) / 1e6 as ts_rel_ms,
     (a.start_ns - t.start_ns) / 1e9 as start_s,
-    a.input_dims,
+    o.input_dims,
     a.name,
     a.event_id,
     a.stream
 from placed_activities as a
+left join kernel_categories as c using (trace_id, name)
+left join activity_operators as o using (trace_id, event_id)
 join layers as l using (trace_id, pass_no, loop_no, layer_no)
 join traces as t using (trace_id)

@@ -8,7 +8,8 @@
 -- layer_no    BIGINT   -   0-based layer
 -- position    BIGINT   -   order of the columns
 -- label       VARCHAR  -   heading of the column
--- sum_dur_ms  DOUBLE   ms  sum of durations
+-- sum_dur_ns  BIGINT   ns  sum of durations
+-- sum_dur_ms  DOUBLE   ms  the same
 with
     labels as (
         select distinct trace_id, position, label
@@ -25,7 +26,7 @@ with
             k.loop_no,
             k.layer_no,
             coalesce(c.label, 'Other') as label,
-            sum(k.sum_dur_ns) as sum_dur_ns
+            cast(sum(k.sum_dur_ns) as bigint) as sum_dur_ns
         from layer_categories as k
         left join trace_columns as c using (trace_id, category)
         group by all
@@ -38,6 +39,7 @@ select
     l.layer_no,
     b.position,
     b.label,
+    coalesce(s.sum_dur_ns, 0) as sum_dur_ns,
     coalesce(s.sum_dur_ns, 0) / 1e6 as sum_dur_ms
 from layers as l
 join labels as b using (trace_id)

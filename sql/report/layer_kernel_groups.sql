@@ -20,7 +20,11 @@ select
     any_value(simplified_name) as simplified_name,
     any_value(category) as category,
     count(*) as n_activities,
-    sum(dur_us) as sum_dur_us,
-    sum(share_pct) as share_pct
+    sum(dur_ns) / 1e3 as sum_dur_us,
+    100.0
+    * sum(dur_ns)
+    / nullif(
+        sum(sum(dur_ns)) over (partition by trace_id, pass_no, loop_no, layer_no), 0
+    ) as share_pct
 from compute_flow
 group by trace_id, pass_no, loop_no, layer_no, name

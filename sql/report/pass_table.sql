@@ -49,8 +49,10 @@ select
             then 'all layers; its begin is not in the trace'
         end,
         case
+            when f.n_passes = 1 and f.pass_no = p.pass_no and p.complete
+            then concat_ws(' ', 'only complete', p.phase, 'pass')
             when f.n_passes > 1 and f.pass_no = p.pass_no
-            then 'first of its phase (cold start)'
+            then concat_ws(' ', 'first', p.phase, 'pass (cold start)')
             when c.change_pct is not null
             then printf('layer 0 %+.1f %%', c.change_pct)
         end,

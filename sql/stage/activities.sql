@@ -33,9 +33,9 @@ with
         where ph = 'X' and lower(cat) in ('kernel', 'gpu_memcpy', 'memcpy', 'gpu_memset', 'memset')
     ),
 
-    -- Kernels on more than one device: nothing is selected until one is named.
+    -- Kernels of more than one device or rank: nothing is selected until one is named.
     device_counts as (
-        select trace_id, count(distinct on_device) as n_devices
+        select trace_id, count(distinct(pid, on_device)) as n_devices
         from device_events
         where kind = 'kernel'
         group by trace_id

@@ -1,5 +1,6 @@
 -- One row a launch recorded while a graph was captured: host calls that launch, copy or fill
--- between the begin and the end of a stream capture. A replay runs them in this order.
+-- between the begin and the end of a stream capture. A replay runs them in this order. Empty unless
+-- a capture trace was given: only then are the events read for it.
 -- grain: trace_id, event_id
 -- keep: yes
 --
@@ -17,13 +18,13 @@ with
     begins as (
         select trace_id, pid, tid, ts_ns, event_id
         from events
-        where ph = 'X' and contains(name, 'StreamBeginCapture')
+        where {{ has_capture }} and ph = 'X' and contains(name, 'StreamBeginCapture')
     ),
 
     ends as (
         select trace_id, pid, tid, ts_ns
         from events
-        where ph = 'X' and contains(name, 'StreamEndCapture')
+        where {{ has_capture }} and ph = 'X' and contains(name, 'StreamEndCapture')
     ),
 
     captures as (
@@ -46,7 +47,8 @@ with
         from captures as c
         join events as e using (trace_id, pid, tid)
         where
-            e.ph = 'X'
+            {{ has_capture }}
+            and e.ph = 'X'
             and e.ts_ns > c.begin_ns
             and e.ts_ns < c.end_ns
             and e.correlation > 0

@@ -1,6 +1,6 @@
 -- One row an activity that matches an entry, anchor or exit pattern of a rule tried on the trace.
 -- grain: trace_id, rule_key, role, event_id
--- keep: yes
+-- keep: store
 --
 -- trace_id  VARCHAR  -  the trace
 -- rule_key  INTEGER  -  the boundary rule

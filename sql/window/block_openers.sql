@@ -38,19 +38,7 @@ with
     ),
 
     -- The entry kernel opens block 0. Where the same kernel occurs elsewhere, it is the first one
-    -- after the last marker before the anchors.
-    gap_marks as (
-        select p.trace_id, p.pass_no, coalesce(max(m.line_no), p.prev_anchor) as mark_line
-        from pass_windows as p
-        left join
-            main_line as m
-            on m.trace_id = p.trace_id
-            and m.is_embedding
-            and m.line_no > p.prev_anchor
-            and m.line_no < p.first_hit
-        group by p.trace_id, p.pass_no, p.prev_anchor
-    ),
-
+    -- behind the last marker before the anchors.
     entries as (
         select
             p.trace_id,
@@ -60,7 +48,6 @@ with
             min(m.line_no) as line_no
         from pass_windows as p
         join boundary_rules as r using (rule_key)
-        join gap_marks as g using (trace_id, pass_no)
         join
             anchor_hits as h
             on h.trace_id = p.trace_id
@@ -71,7 +58,7 @@ with
             on m.trace_id = h.trace_id
             and m.event_id = h.event_id
             and m.line_no < p.first_hit
-            and m.line_no > if(r.entry_ambiguous, g.mark_line, p.prev_anchor)
+            and m.line_no >= if(r.entry_ambiguous, p.begin_line, p.prev_anchor)
         where p.opened and p.status <> 'refused'
         group by p.trace_id, p.pass_no, p.rule_key
     ),

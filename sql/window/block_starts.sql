@@ -1,6 +1,6 @@
 -- One row a boundary of a pass: where a block begins on the main line, or the last block ends.
 -- grain: trace_id, pass_no, block_no
--- keep: yes
+-- keep: store
 --
 -- trace_id    VARCHAR  -  the trace
 -- pass_no     BIGINT   -  the pass

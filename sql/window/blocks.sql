@@ -1,7 +1,7 @@
 -- One row a block that the trace shows, whole or in part: the stretch of the main line from one
 -- boundary to the next.
 -- grain: trace_id, pass_no, block_no
--- keep: yes
+-- keep: store
 --
 -- trace_id    VARCHAR  -  the trace
 -- pass_no     BIGINT   -  the pass
@@ -14,90 +14,19 @@
 -- end_line    BIGINT   -  line_no after its last activity
 -- begun       BOOLEAN  -  its begin is in the trace
 -- ended       BOOLEAN  -  its end is in the trace
-with
-    bounded as (
-        select
-            s.*,
-            p.next_anchor,
-            p.n_layers,
-            r.slots,
-            r.blocks_per_layer,
-            lead(s.start_line) over (
-                partition by s.trace_id, s.pass_no order by s.block_no
-            ) as next_start
-        from block_starts as s
-        join pass_windows as p using (trace_id, pass_no)
-        join boundary_rules as r using (rule_key)
-    ),
-
-    open_ends as (
-        select * from bounded where next_start is null and block_no < blocks_per_layer * n_layers
-    ),
-
-    -- The last block of a pass whose rule names no kernel that closes it: it ends where an earlier
-    -- block of its slot, found again at its begin in full, ends.
-    tails as (
-        select
-            o.trace_id,
-            o.pass_no,
-            o.block_no,
-            any_value(o.start_line) as start_line,
-            list(m.name order by m.line_no) as names
-        from open_ends as o
-        join
-            main_line as m
-            on m.trace_id = o.trace_id
-            and m.line_no >= o.start_line
-            and m.line_no < o.next_anchor
-        where o.block_no = o.blocks_per_layer * o.n_layers - 1
-        group by o.trace_id, o.pass_no, o.block_no
-    ),
-
-    patterns as (
-        select
-            t.trace_id,
-            t.pass_no,
-            t.block_no,
-            b.block_no as like_block,
-            list(m.name order by m.line_no) as names
-        from tails as t
-        join bounded as o using (trace_id, pass_no, block_no)
-        join
-            bounded as b
-            on b.trace_id = t.trace_id
-            and b.pass_no = t.pass_no
-            and b.next_start is not null
-            and b.block_no % b.blocks_per_layer = t.block_no % b.blocks_per_layer
-        join
-            main_line as m
-            on m.trace_id = b.trace_id
-            and m.line_no >= b.start_line
-            and m.line_no < b.next_start
-        group by t.trace_id, t.pass_no, t.block_no, b.block_no
-    ),
-
-    matched as (
-        select t.trace_id, t.pass_no, t.block_no, max(t.start_line + len(p.names)) as end_line
-        from tails as t
-        join patterns as p using (trace_id, pass_no, block_no)
-        where t.names[1:len(p.names)] = p.names
-        group by t.trace_id, t.pass_no, t.block_no
-    )
-
 select
     b.trace_id,
     b.pass_no,
     b.block_no,
     cast(0 as bigint) as loop_no,
-    divide(b.block_no, b.blocks_per_layer) as layer_no,
-    b.slots[b.block_no % b.blocks_per_layer + 1] as slot,
+    b.layer_no,
+    b.slot,
     b.event_id,
-    b.start_line,
-    coalesce(b.next_start, t.end_line, b.next_anchor) as end_line,
+    coalesce(c.start_line, b.start_line) as start_line,
+    coalesce(c.end_line, b.next_start, f.end_line, b.limit_line) as end_line,
     b.role <> 'cut' as begun,
-    coalesce(b.next_start, t.end_line) is not null as ended
-from bounded as b
-left join matched as t using (trace_id, pass_no, block_no)
-where
-    b.block_no < b.blocks_per_layer * b.n_layers
-    and b.start_line < coalesce(b.next_start, t.end_line, b.next_anchor)
+    coalesce(b.next_start, f.end_line) is not null as ended
+from block_spans as b
+left join cut_blocks as c using (trace_id, pass_no, block_no)
+left join final_blocks as f on f.trace_id = b.trace_id and f.pass_no = b.pass_no and b.is_final
+where coalesce(c.start_line < c.end_line, true)

@@ -1,6 +1,6 @@
--- One row a layer count that a trace may have, with where it comes from: told (config or
--- option), else the numbered layer modules in its frames, else what complete stretches of
--- anchors give by a rule's formula.
+-- One row a layer count that a trace may have, with where it comes from: told (config or option),
+-- else what a stretch of anchors gives by a rule's formula, if its begin is in the trace and its
+-- end is proven: by what follows it, or by as many layer modules in the trace's frames.
 -- grain: trace_id, n_layers
 -- keep: yes
 --
@@ -15,41 +15,35 @@ with
     ),
 
     framed as (
-        select trace_id, count(distinct frame_index) as n_layers, 'frames' as source
+        select trace_id, count(distinct frame_index) as n_frames
         from activity_frames
         group by trace_id
     ),
 
     counted as (
-        select distinct
+        select
             c.trace_id,
             divide(c.n_hits - r.hits_extra, r.hits_per_layer) as n_layers,
-            'anchors' as source
+            x.trace_id is not null as closed,
+            f.n_frames
         from range_counts as c
-        join pass_ranges as p using (trace_id, method, range_no)
+        left join range_entries as e using (trace_id, method, range_no, rule_key)
+        left join range_ends as x using (trace_id, method, range_no, rule_key)
+        left join framed as f using (trace_id)
         join boundary_rules as r using (rule_key)
         where
-            p.opened
-            and c.closed
+            c.opened
             and not c.inner_mark
             and c.n_hits > r.hits_extra
             and (c.n_hits - r.hits_extra) % r.hits_per_layer = 0
-            and (not r.has_entry or c.n_entries = 1 or (r.entry_ambiguous and c.n_entries > 0))
-    ),
-
-    guessed as (
-        select *
-        from framed
-        union all
-        select *
-        from counted
+            and coalesce(list_contains(e.n_due, e.n_entries), true)
     )
 
 select trace_id, n_layers, min(source) as source
 from told
 group by trace_id, n_layers
 union all
-select g.trace_id, g.n_layers, max(g.source) as source
-from guessed as g
-where g.trace_id not in (select trace_id from told)
-group by g.trace_id, g.n_layers
+select trace_id, n_layers, if(bool_or(n_layers = n_frames), 'frames', 'anchors') as source
+from counted
+where (closed or n_layers = n_frames) and trace_id not in (select trace_id from told)
+group by trace_id, n_layers

@@ -1,5 +1,5 @@
 -- One row an activity of the main line: the streams that carry anchors, and whatever shares a
--- graph launch with an anchor. Activities of other streams only overlap it in time.
+-- graph launch with them. Activities of other streams only overlap it in time.
 -- grain: trace_id, event_id
 -- keep: yes
 --
@@ -13,6 +13,7 @@
 -- end_ns     BIGINT   ns  end
 -- graph      BIGINT   -   correlation of the graph launch it belongs to; NULL when eager
 -- step       BIGINT   -   event of the step annotation around its launch
+-- launched   BOOLEAN  -   its launch is in the trace
 -- is_anchor  BOOLEAN  -   an anchor of any rule tried
 with
     anchored as (select distinct trace_id, event_id from anchor_hits where role = 'anchor'),
@@ -24,6 +25,7 @@ with
             l.pid as host_pid,
             l.tid as host_tid,
             l.launch_ns,
+            l.event_id is not null as launched,
             x.event_id is not null as is_anchor
         from activities as a
         left join launches as l using (trace_id, event_id)
@@ -31,41 +33,29 @@ with
         where a.selected
     ),
 
-    anchor_streams as (
-        select distinct trace_id, device, stream from linked where is_anchor and graph is null
-    ),
-
-    anchor_graphs as (
-        select distinct trace_id, graph from linked where is_anchor and graph is not null
-    ),
-
-    -- The stream that carries a graph's anchors carries the main line between graphs too: eager
-    -- kernels, and graph pieces without an anchor.
-    graph_streams as (
-        select a.trace_id, a.device, arg_max(a.stream, a.n) as stream
+    -- A graph may spread over streams: the one with most of its anchors carries the main line,
+    -- and carries it between graphs too.
+    line_streams as (
+        select trace_id, device, stream
+        from linked
+        where is_anchor and graph is null
+        union
+        select trace_id, device, arg_max(stream, n_anchors) as stream
         from
             (
-                select l.trace_id, l.device, l.stream, l.graph, count(*) as n
-                from linked as l
-                join anchor_graphs as g on g.trace_id = l.trace_id and g.graph = l.graph
-                where l.is_anchor
-                group by all
-            ) as a
-        group by a.trace_id, a.device, a.graph
+                select trace_id, device, graph, stream, count(*) as n_anchors
+                from linked
+                where is_anchor and graph is not null
+                group by trace_id, device, graph, stream
+            )
+        group by trace_id, device, graph
     ),
 
-    line as (
-        select l.*
+    line_graphs as (
+        select distinct l.trace_id, l.graph
         from linked as l
-        where
-            (l.trace_id, l.graph) in (select (trace_id, graph) from anchor_graphs)
-            or (l.trace_id, l.device, l.stream) in (
-                select (trace_id, device, stream)
-                from anchor_streams
-                union
-                select (trace_id, device, stream)
-                from graph_streams
-            )
+        semi join line_streams as s using (trace_id, device, stream)
+        where l.graph is not null
     )
 
 select
@@ -78,12 +68,16 @@ select
     l.start_ns,
     l.end_ns,
     l.graph,
-    if(l.launch_ns < s.end_ns, s.event_id, null) as step,
+    if(l.launch_ns < p.end_ns, p.event_id, null) as step,
+    l.launched,
     l.is_anchor
-from line as l
+from linked as l
 asof left join
-    steps as s
-    on s.trace_id = l.trace_id
-    and s.pid = l.host_pid
-    and s.tid = l.host_tid
-    and s.start_ns <= l.launch_ns
+    steps as p
+    on p.trace_id = l.trace_id
+    and p.pid = l.host_pid
+    and p.tid = l.host_tid
+    and p.start_ns <= l.launch_ns
+where
+    (l.trace_id, l.device, l.stream) in (select (trace_id, device, stream) from line_streams)
+    or (l.trace_id, l.graph) in (select (trace_id, graph) from line_graphs)

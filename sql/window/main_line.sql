@@ -14,12 +14,17 @@
 -- end_ns        BIGINT   ns  end
 -- graph         BIGINT   -   correlation of the graph launch it belongs to; NULL when eager
 -- step          BIGINT   -   event of the step annotation around its launch
+-- launched      BOOLEAN  -   its launch is in the trace
 -- is_anchor     BOOLEAN  -   an anchor of any rule tried
 -- is_marker     BOOLEAN  -   can only stand between passes: embedding, entry norm
 -- is_embedding  BOOLEAN  -   such a kernel that a pass begins with
 with
     entries as (
-        select distinct h.trace_id, h.event_id from anchor_hits as h where h.role = 'entry'
+        select h.trace_id, h.event_id, bool_and(r.entry_ambiguous) as ambiguous
+        from anchor_hits as h
+        join boundary_rules as r using (rule_key)
+        where h.role = 'entry'
+        group by h.trace_id, h.event_id
     ),
 
     classed as (
@@ -28,12 +33,12 @@ with
             c.category,
             coalesce(c.begins_pass, false) as begins_pass,
             coalesce(c.begins_pass, false) or e.event_id is not null as may_mark,
+            coalesce(e.ambiguous, false) and not coalesce(c.begins_pass, false) as ambiguous,
             count(*) filter (s.is_anchor) over (
                 partition by s.trace_id order by s.start_ns, s.gpu_index
             ) as n_anchors_before
         from line_activities as s
-        join trace_settings as t using (trace_id)
-        left join name_classes as c on c.profile = t.profile and c.name = s.name
+        left join name_classes as c using (trace_id, name)
         left join entries as e using (trace_id, event_id)
     ),
 
@@ -44,14 +49,21 @@ with
         group by trace_id
     ),
 
-    -- A name that turns up in a quarter of the gaps between anchors stands inside layers.
+    -- A name that turns up in every fourth gap between anchors stands inside layers: two layers of
+    -- two anchors are the least that is told apart. An entry norm that is also a q/k norm must be
+    -- rarer still: of n anchors that a cut trace shows, every layer's norm is in n / 2 - 1 gaps.
     rare as (
         select c.trace_id, c.name
         from classed as c
         join anchor_counts as n using (trace_id)
         where c.may_mark
         group by c.trace_id, c.name
-        having 4 * count(distinct c.n_anchors_before) <= 3 + any_value(n.n_anchors)
+        having
+            if(
+                bool_or(c.ambiguous),
+                4 * count(distinct c.n_anchors_before) + 4 <= any_value(n.n_anchors),
+                4 * count(distinct c.n_anchors_before) <= any_value(n.n_anchors) + 4
+            )
     )
 
 select
@@ -68,6 +80,7 @@ select
     end_ns,
     graph,
     step,
+    launched,
     is_anchor,
     may_mark and (trace_id, name) in (select (trace_id, name) from rare) as is_marker,
     begins_pass and (trace_id, name) in (select (trace_id, name) from rare) as is_embedding

@@ -1,6 +1,6 @@
 -- One row a pass, complete, cut or refused, with the stretch of the main line it stands on.
 -- grain: trace_id, pass_no
--- keep: yes
+-- keep: store
 --
 -- trace_id     VARCHAR  -  the trace
 -- pass_no      BIGINT   -  0-based, in order of time
@@ -13,6 +13,7 @@
 -- n_entries    BIGINT   -  entry kernels found
 -- n_unseen     BIGINT   -  anchors of a cut pass before the begin of the trace
 -- prev_anchor  BIGINT   -  line_no of the last anchor before it; -1 without one
+-- begin_line   BIGINT   -  line_no of the first activity that can be its own
 -- first_hit    BIGINT   -  line_no of its first anchor
 -- last_hit     BIGINT   -  line_no of its last anchor
 -- next_anchor  BIGINT   -  line_no of the first anchor after it; the line's length without one
@@ -30,6 +31,7 @@ select
     f.n_entries,
     if(f.status = 'cut_start', f.n_expected - f.n_hits, 0) as n_unseen,
     p.prev_anchor,
+    c.begin_line,
     f.first_hit,
     f.last_hit,
     p.next_anchor,
@@ -38,3 +40,4 @@ select
 from range_fits as f
 join verdicts as v using (trace_id, n_layers, method)
 join pass_ranges as p using (trace_id, method, range_no)
+join range_counts as c using (trace_id, method, range_no, rule_key)

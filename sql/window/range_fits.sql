@@ -25,20 +25,31 @@ with
             c.rule_key,
             c.n_hits,
             r.hits_per_layer * n.n_layers + r.hits_extra as n_expected,
-            c.n_entries,
+            coalesce(e.n_entries, 0) as n_entries,
             c.first_hit,
             c.last_hit,
-            p.opened,
-            c.closed,
+            c.opened,
+            x.trace_id is not null as closed,
             t.priority,
-            p.is_last,
+            c.is_last,
             c.inner_mark,
-            not r.has_entry or c.n_entries = 1 or (r.entry_ambiguous and c.n_entries > 0) as entered
+            coalesce(list_contains(e.n_due, e.n_entries), true) as entered
         from layer_count_candidates as n
         join range_counts as c using (trace_id)
-        join pass_ranges as p using (trace_id, method, range_no)
         join boundary_rules as r using (rule_key)
         join trace_rules as t on t.trace_id = n.trace_id and t.rule_key = c.rule_key
+        left join
+            range_entries as e
+            on e.trace_id = c.trace_id
+            and e.method = c.method
+            and e.range_no = c.range_no
+            and e.rule_key = c.rule_key
+        left join
+            range_ends as x
+            on x.trace_id = c.trace_id
+            and x.method = c.method
+            and x.range_no = c.range_no
+            and x.rule_key = c.rule_key
     ),
 
     judged as (

@@ -1,4 +1,5 @@
--- One row a stretch of anchors that is refused, with the reason for a person.
+-- One row a stretch of anchors that is refused, with the reason for a person. A cut pass shows no
+-- count of its own: where whole passes contradict the layer count and none holds, it falls too.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -7,47 +8,69 @@
 -- first_hit  BIGINT   -  line_no of its first anchor
 -- last_hit   BIGINT   -  line_no of its last anchor
 -- reason     VARCHAR  -  counts, residue, nearest reading
+with
+    judged as (
+        select
+            p.trace_id,
+            p.pass_no,
+            p.first_hit,
+            p.last_hit,
+            p.status,
+            p.status = 'refused' or not c.consistent as is_wrong,
+            case
+                when p.status <> 'refused'
+                then c.wrong
+                when not p.opened and not p.closed
+                then p.n_hits || ' anchors of a pass with neither begin nor end in the trace'
+                when p.opened and p.n_hits = p.n_expected and r.has_entry
+                then
+                    p.n_hits
+                    || ' anchors fit N='
+                    || p.n_layers
+                    || ', but '
+                    || p.n_entries
+                    || ' kernels before them can open layer 0, which is '
+                    || if(p.n_entries = 0, 'none', 'not as many as other layers tell')
+                else
+                    p.n_hits
+                    || ' anchors where '
+                    || r.hits
+                    || ' with N='
+                    || p.n_layers
+                    || ' gives '
+                    || p.n_expected
+                    || ' (residue '
+                    || p.n_hits
+                    - p.n_expected
+                    || ')'
+                    || case
+                        when (p.n_hits - r.hits_extra) % r.hits_per_layer = 0
+                        then
+                            '; they would fit N='
+                            || divide(p.n_hits - r.hits_extra, r.hits_per_layer)
+                        else '; they fit no whole layer count'
+                    end
+            end as reason
+        from pass_windows as p
+        join boundary_rules as r using (rule_key)
+        left join pass_checks as c using (trace_id, pass_no)
+    ),
+
+    supported as (
+        select
+            trace_id,
+            bool_or(status = 'complete' and not is_wrong) as has_whole,
+            arg_min(reason, pass_no) filter (is_wrong) as first_reason
+        from judged
+        group by trace_id
+    )
+
 select
-    p.trace_id,
-    p.pass_no,
-    p.first_hit,
-    p.last_hit,
-    case
-        when p.status <> 'refused' and c.first_wrong is not null
-        then c.first_wrong || ' (' || c.n_with || ' of ' || c.n_slots || ' attention slots hold it)'
-        when p.status <> 'refused'
-        then
-            c.n_frame_wrong
-            || ' of '
-            || c.n_framed
-            || ' kernels lie in another layer than the python frame that launched them'
-        when p.n_hits = p.n_expected and r.has_entry and p.n_entries <> 1
-        then
-            p.n_hits
-            || ' anchors fit N='
-            || p.n_layers
-            || ', but '
-            || p.n_entries
-            || ' entry kernels open layer 0 where 1 is due'
-        else
-            p.n_hits
-            || ' anchors where '
-            || r.hits
-            || ' with N='
-            || p.n_layers
-            || ' gives '
-            || p.n_expected
-            || ' (residue '
-            || p.n_hits
-            - p.n_expected
-            || ')'
-            || case
-                when (p.n_hits - r.hits_extra) % r.hits_per_layer = 0
-                then '; they would fit N=' || divide(p.n_hits - r.hits_extra, r.hits_per_layer)
-                else '; they fit no whole layer count'
-            end
-    end as reason
-from pass_windows as p
-join boundary_rules as r using (rule_key)
-left join pass_checks as c using (trace_id, pass_no)
-where p.status = 'refused' or not c.consistent
+    j.trace_id,
+    j.pass_no,
+    j.first_hit,
+    j.last_hit,
+    if(j.is_wrong, j.reason, 'cut, and no whole pass holds: ' || s.first_reason) as reason
+from judged as j
+join supported as s using (trace_id)
+where j.is_wrong or (not s.has_whole and s.first_reason is not null)

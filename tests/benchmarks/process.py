@@ -1,0 +1,61 @@
+"""Time and peak memory of whole processes, as a person waits for them."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REFUSED = (4, 5)
+"""Exit codes of an analysis that was made and whose answer is that there is none."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The median of some runs: wall seconds and the most resident memory, in MB of 10^6 bytes."""
+
+    seconds: float
+    peak_mb: float
+    code: int
+
+
+class BenchmarkError(Exception):
+    """A command that failed; holds what it said."""
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Measured:
+    """Run a command to its end, its output thrown away."""
+    with tempfile.TemporaryFile() as errors:
+        begin = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        )
+        # Not process.wait: only wait4 tells the memory of this child alone.
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begin
+        process.returncode = code = os.waitstatus_to_exitcode(status)
+        if code not in (0, *REFUSED):
+            errors.seek(0)
+            words = errors.read().decode(errors="replace").strip().splitlines() or ["no words"]
+            raise BenchmarkError(f"{' '.join(command)}: exit {code}: {words[-1]}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Measured(seconds, usage.ru_maxrss * unit / 1e6, code)
+
+
+def median(measure: Callable[[], Measured], runs: int) -> Measured:
+    """Return the run of median time, with the largest peak of all."""
+    done = sorted((measure() for _ in range(runs)), key=lambda one: one.seconds)
+    seconds = statistics.median(one.seconds for one in done)
+    return Measured(seconds, max(one.peak_mb for one in done), done[0].code)

@@ -1,0 +1,94 @@
+"""Options and fixtures that tests share: real traces, and a store to analyse traces in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from trace_sql.database import Database
+from trace_sql.store import Settings, Store
+
+SHARED = Path(__file__).resolve().parents[1] / ".." / "shared"
+
+# The same examples each time; `pytest --hypothesis-profile=explore` draws others.
+hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", derandomize=False, deadline=None)
+hypothesis.settings.load_profile("repeat")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what the commands print into tests/golden instead of comparing with it",
+    )
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """A trace in a session of its own."""
+
+    trace_id: str
+    database: Database
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        return self.database.query(sql).dicts()
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        return self.rows("from trace_verdicts")[0]
+
+    @property
+    def passes(self) -> list[dict[str, Any]]:
+        return self.rows("from passes order by pass_no")
+
+    @property
+    def activities(self) -> list[dict[str, Any]]:
+        """Every activity with its place, in order of gpu_index."""
+        return self.rows(
+            "select a.*, l.* exclude (trace_id, event_id) from activities as a "
+            "join activity_layers as l using (trace_id, event_id) order by gpu_index"
+        )
+
+
+Analyse = Callable[..., Analysed]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Callable[[str], Path]:
+    """Find a file of the folder with real traces and facts; skip where it is absent."""
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        if not path.exists():
+            pytest.skip(f"no ../shared/{name}: real traces are not beside this checkout")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def trace_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store that all tests of the run fill, so that a trace is flattened once."""
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture
+def analyse(trace_store: Store) -> Iterator[Analyse]:
+    """Ingest a file and open a session over it; keywords are fields of Settings."""
+    opened: list[Database] = []
+
+    def open_session(path: Path, **settings: Any) -> Analysed:
+        trace_id = trace_store.ingest(path).trace_id
+        database = Database(trace_store, {trace_id: Settings(**settings)})
+        opened.append(database)
+        return Analysed(trace_id, database)
+
+    yield open_session
+    for database in opened:
+        database.__exit__()
