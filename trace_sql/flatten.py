@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from trace_sql import engine
 
 _ROW_GROUP = 30720
-_SMALL = 20_000_000
-"""Bytes of events that are handed to DuckDB in one list: no pyarrow, but all in memory."""
 
 _TEXT_KEYS = ("ph", "cat", "name", "pid", "tid", "id")
 _OTHER_KEYS = ("s", "bp", "cname", "sf")
@@ -128,7 +125,7 @@ def _copy_events(
             what = f"events that the JSON reader refuses ({_first_line(error)})"
             raise source.bad(source.raw_bytes, what) from error
     finally:
-        connection.execute("drop view if exists pieces")
+        connection.unregister("pieces")
     if failures:
         raise failures[0]
     return document.metadata()
@@ -139,26 +136,10 @@ def _provide_pieces(
     pieces: Iterator[bytes],
     failures: list[BaseException],
 ) -> None:
-    """Make the view `pieces`: a small document's as a list, a larger one's as an Arrow stream.
+    """Make the relation `pieces`, an Arrow stream: bounded in memory, parsed on two threads.
 
-    The stream is bounded in memory, and costs the import of pyarrow. What stops it goes into
-    `failures`, because DuckDB only passes on its message.
+    What stops the stream goes into `failures`, because DuckDB only passes on its message.
     """
-    texts: list[str] = []
-    size = 0
-    for piece in pieces:
-        texts.append(_as_list(piece))
-        size += len(piece)
-        if size > _SMALL:
-            break
-    if size <= _SMALL:
-        connection.execute(
-            "create or replace temp table piece_list as select unnest(?::VARCHAR[]) as piece",
-            [texts],
-        )
-        connection.execute("create or replace temp view pieces as from piece_list")
-        return
-
     import duckdb  # noqa: F401  (the engine scans Arrow only with the package's help)
     import pyarrow as pa
 
@@ -167,14 +148,13 @@ def _provide_pieces(
     def batches() -> Iterator[Any]:
         # One piece a batch: DuckDB holds a whole batch, unnested, in memory.
         try:
-            for text in chain(texts, map(_as_list, pieces)):
+            for text in map(_as_list, pieces):
                 yield pa.record_batch([pa.array([text], type=pa.string())], schema=schema)
         except BaseException as error:
             failures.append(error)
             raise
 
-    connection.register("piece_stream", pa.RecordBatchReader.from_batches(schema, batches()))
-    connection.execute("create or replace temp view pieces as from piece_stream")
+    connection.register("pieces", pa.RecordBatchReader.from_batches(schema, batches()))
 
 
 def _as_list(piece: bytes) -> str:

@@ -16,7 +16,7 @@
 -- loop_no          BIGINT   -   visit of the layers
 -- layer_no         BIGINT   -   the layer
 -- slot             VARCHAR  -   part of the layer
--- region           VARCHAR  -   prologue, layer, epilogue or outside; NULL in a refused pass
+-- region           VARCHAR  -   prologue, layer, epilogue or outside; NULL when unknown
 -- operator         VARCHAR  -   operator that launched it, where recorded
 -- input_dims       VARCHAR  -   its recorded input shapes as JSON text
 select

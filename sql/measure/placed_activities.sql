@@ -17,7 +17,7 @@
 -- loop_no    BIGINT   -   visit of the layers
 -- layer_no   BIGINT   -   the layer
 -- slot       VARCHAR  -   part of the layer
--- region     VARCHAR  -   prologue, layer, epilogue or outside; NULL in a refused pass
+-- region     VARCHAR  -   prologue, layer, epilogue or outside; NULL when unknown
 -- selected   BOOLEAN  -   inside what the settings choose
 select
     a.trace_id,

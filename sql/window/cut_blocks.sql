@@ -11,7 +11,7 @@
 -- end_line    BIGINT   -  line_no after its last sure activity
 with
     -- Behind the opening kernel, which is another one in layer 0.
-    named as (
+    spans as (
         select
             b.trace_id,
             b.pass_no,
@@ -22,17 +22,27 @@ with
             b.next_start is not null as is_ended,
             b.start_line,
             coalesce(o.line_no + 1, b.start_line) as first_line,
-            coalesce(b.next_start, b.limit_line) as last_line,
-            list(m.name order by m.line_no) as names
+            coalesce(b.next_start, b.limit_line) as last_line
         from block_spans as b
         join pass_windows as p using (trace_id, pass_no)
         left join main_line as o using (trace_id, event_id)
-        left join
-            main_line as m
-            on m.trace_id = b.trace_id
-            and m.line_no >= coalesce(o.line_no + 1, b.start_line)
-            and m.line_no < coalesce(b.next_start, b.limit_line)
-        group by all
+    ),
+
+    -- Only a trace with a cut block has anything to compare.
+    cut_traces as (select distinct trace_id from spans where cut_start or cut_end),
+
+    lists as (
+        select s.trace_id, s.pass_no, s.block_no, list(m.name order by m.line_no) as names
+        from main_line as m
+        asof join spans as s on s.trace_id = m.trace_id and m.line_no >= s.first_line
+        where m.line_no < s.last_line and m.trace_id in (from cut_traces)
+        group by s.trace_id, s.pass_no, s.block_no
+    ),
+
+    named as (
+        select s.*, coalesce(l.names, []) as names
+        from spans as s
+        left join lists as l using (trace_id, pass_no, block_no)
     ),
 
     whole as (select distinct trace_id, slot, names from named where not cut_start and is_ended),

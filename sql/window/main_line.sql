@@ -34,8 +34,8 @@ with
             coalesce(c.begins_pass, false) as begins_pass,
             coalesce(c.begins_pass, false) or e.event_id is not null as may_mark,
             coalesce(e.ambiguous, false) and not coalesce(c.begins_pass, false) as ambiguous,
-            count(*) filter (s.is_anchor) over (
-                partition by s.trace_id order by s.start_ns, s.gpu_index
+            count(case when s.is_anchor then 1 end) over (
+                partition by s.trace_id order by s.start_ns, s.gpu_index rows unbounded preceding
             ) as n_anchors_before
         from line_activities as s
         left join name_classes as c using (trace_id, name)

@@ -16,21 +16,23 @@
 -- consistent     BOOLEAN  -  nothing does; of framed activities one in ten may
 with
     -- Attention between the begin of the pass and layer 0: a first boundary was not seen.
-    early as (
-        select distinct p.trace_id, p.pass_no
+    begins as (
+        select
+            p.trace_id,
+            p.pass_no,
+            any_value(p.begin_line) as begin_line,
+            min(b.start_line) as start_line
         from pass_windows as p
-        join
-            (
-                select trace_id, pass_no, min(start_line) as start_line
-                from blocks
-                group by trace_id, pass_no
-            ) as b using (trace_id, pass_no)
-        join
-            main_line as m
-            on m.trace_id = p.trace_id
-            and m.line_no >= p.begin_line
-            and m.line_no < b.start_line
-        where p.opened and m.category in ('attention', 'mla', 'linear_attention')
+        join blocks as b using (trace_id, pass_no)
+        where p.opened
+        group by p.trace_id, p.pass_no
+    ),
+
+    early as (
+        select distinct b.trace_id, b.pass_no
+        from main_line as m
+        asof join begins as b on b.trace_id = m.trace_id and m.line_no >= b.begin_line
+        where m.line_no < b.start_line and m.category in ('attention', 'mla', 'linear_attention')
     ),
 
     judged as (

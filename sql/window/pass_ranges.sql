@@ -17,8 +17,14 @@
 with
     line as (
         select
-            *,
-            count(*) filter (is_marker) over (partition by trace_id order by line_no) as n_markers,
+            trace_id,
+            line_no,
+            graph,
+            step,
+            is_anchor,
+            count(case when is_marker then 1 end) over (
+                partition by trace_id order by line_no rows unbounded preceding
+            ) as n_markers,
             count(*) over (partition by trace_id) as n_line
         from main_line
     ),
@@ -71,10 +77,10 @@ with
     numbered as (
         select
             *,
-            count(*) filter (starts_range) over in_line
+            count(case when starts_range then 1 end) over in_line
             - if(first_value(starts_range) over in_line, 1, 0) as range_no
         from starts
-        window in_line as (partition by trace_id, method order by line_no)
+        window in_line as (partition by trace_id, method order by line_no rows unbounded preceding)
     )
 
 select

@@ -11,78 +11,84 @@
 -- n_entries  BIGINT    -  entry kernels before its first anchor
 -- n_due      BIGINT[]  -  how many may open a pass
 with
-    entries as (
-        select h.trace_id, h.rule_key, m.line_no, m.graph
-        from anchor_hits as h
-        join main_line as m using (trace_id, event_id)
-        where h.role = 'entry'
-    ),
-
+    -- Entry kernels are told apart by the running count of them: n_before of an anchor.
     hits as (
-        select h.trace_id, h.rule_key, m.line_no
+        select
+            h.trace_id,
+            h.rule_key,
+            h.role,
+            m.line_no,
+            m.graph,
+            count(case when h.role = 'entry' then 1 end) over (
+                partition by h.trace_id, h.rule_key order by m.line_no rows unbounded preceding
+            ) as n_before
         from anchor_hits as h
         join main_line as m using (trace_id, event_id)
-        where h.role = 'anchor'
+        where h.role in ('entry', 'anchor')
     ),
 
-    -- A graph launch is a pass only where layer 0 begins in it: pieces of a pass do not.
-    counts as (
-        select c.trace_id, c.method, c.range_no, c.rule_key, count(e.line_no) as n_entries
+    ranges as (
+        select c.*, r.entry_ambiguous, r.first_block, r.blocks_per_layer, f.graph as first_graph
         from range_counts as c
         join boundary_rules as r using (rule_key)
         join main_line as f on f.trace_id = c.trace_id and f.line_no = c.first_hit
-        left join
-            entries as e
-            on e.trace_id = c.trace_id
-            and e.rule_key = c.rule_key
-            and e.line_no < c.first_hit
-            and e.line_no >= if(r.entry_ambiguous, c.begin_line, c.prev_anchor)
-            and (c.method <> 'graphs' or e.graph = f.graph)
         where r.has_entry
-        group by c.trace_id, c.method, c.range_no, c.rule_key
     ),
 
-    spans as (
+    -- A graph launch is a pass only where layer 0 begins in it: pieces of a pass do not.
+    entries as (
+        select r.trace_id, r.method, r.range_no, r.rule_key, count(*) as n_entries
+        from (select distinct trace_id, method, rule_key from ranges) as d
+        join hits as h using (trace_id, rule_key)
+        asof join
+            ranges as r
+            on r.trace_id = d.trace_id
+            and r.rule_key = d.rule_key
+            and r.method = d.method
+            and h.line_no < r.first_hit
+        where
+            h.role = 'entry'
+            and h.line_no >= if(r.entry_ambiguous, r.begin_line, r.prev_anchor)
+            and (r.method <> 'graphs' or h.graph = r.first_graph)
+        group by r.trace_id, r.method, r.range_no, r.rule_key
+    ),
+
+    blocks_behind as (
         select
-            c.trace_id,
-            c.method,
-            c.rule_key,
-            a.line_no,
-            lead(a.line_no) over in_range as next_line,
+            r.trace_id,
+            r.method,
+            r.rule_key,
+            lead(h.n_before) over in_range - h.n_before as n_inner,
             (r.first_block + row_number() over in_range - 1) % r.blocks_per_layer as slot_no
-        from range_counts as c
-        join boundary_rules as r using (rule_key)
-        join
-            hits as a
-            on a.trace_id = c.trace_id
-            and a.rule_key = c.rule_key
-            and a.line_no between c.first_hit and c.last_hit
-        where c.opened and r.entry_ambiguous
+        from (select distinct trace_id, method, rule_key from ranges) as d
+        join hits as h using (trace_id, rule_key)
+        asof join
+            ranges as r
+            on r.trace_id = d.trace_id
+            and r.rule_key = d.rule_key
+            and r.method = d.method
+            and h.line_no >= r.first_hit
+        where h.role = 'anchor' and h.line_no <= r.last_hit and r.opened and r.entry_ambiguous
         window
             in_range as (
-                partition by c.trace_id, c.method, c.range_no, c.rule_key order by a.line_no
+                partition by r.trace_id, r.method, r.range_no, r.rule_key order by h.line_no
             )
-    ),
-
-    first_blocks as (
-        select s.trace_id, s.method, s.rule_key, s.line_no, count(e.line_no) as n_inner
-        from spans as s
-        left join
-            entries as e
-            on e.trace_id = s.trace_id
-            and e.rule_key = s.rule_key
-            and e.line_no > s.line_no
-            and e.line_no < s.next_line
-        where s.next_line is not null and s.slot_no = 0
-        group by s.trace_id, s.method, s.rule_key, s.line_no
     ),
 
     dues as (
         select trace_id, method, rule_key, list(distinct n_inner + 1) as n_due
-        from first_blocks
+        from blocks_behind
+        where n_inner is not null and slot_no = 0
         group by trace_id, method, rule_key
     )
 
-select c.trace_id, c.method, c.range_no, c.rule_key, c.n_entries, coalesce(d.n_due, [1]) as n_due
-from counts as c
+select
+    r.trace_id,
+    r.method,
+    r.range_no,
+    r.rule_key,
+    coalesce(e.n_entries, 0) as n_entries,
+    coalesce(d.n_due, [1]) as n_due
+from ranges as r
+left join entries as e using (trace_id, method, range_no, rule_key)
 left join dues as d using (trace_id, method, rule_key)

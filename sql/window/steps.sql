@@ -30,7 +30,7 @@ with
     grouped as (
         select
             *,
-            count(*) filter (not nested) over (
+            count(case when not nested then 1 end) over (
                 partition by trace_id, pid, tid order by start_ns, end_ns desc
             ) as step_no
         from marked
