@@ -90,15 +90,19 @@ class Database:
         except engine.Error as error:
             raise TraceSqlError(_first_line(error)) from None
 
-    def require_split(self, trace_id: str) -> dict[str, Any]:
-        """Return the trace's verdict row; raises what the verdict says unless it was split."""
-        row = self.query("from trace_verdicts where trace_id = ?", [trace_id]).dicts()[0]
-        name = self._store.entry(trace_id).name
-        if row["verdict"] == "empty":
-            raise EmptyInputError(f"{name}: {row['message']}")
-        if row["verdict"] == "refused":
-            raise RefusedError(f"{name}: {row['message']}")
-        return row
+    def require_split(self, trace_id: str) -> None:
+        """Raise what the trace's verdict says, unless it was split into passes."""
+        # What needs no splitting is asked first: most of the views are not computed for it.
+        for view in ("unsplittable", "trace_verdicts"):
+            rows = self.query(
+                f"select verdict, message from {view} where trace_id = ?", [trace_id]
+            ).rows
+            for verdict, message in rows:
+                text = f"{self._store.entry(trace_id).name}: {message}"
+                if verdict == "empty":
+                    raise EmptyInputError(text)
+                if verdict == "refused":
+                    raise RefusedError(text)
 
     def _provide_raw(self) -> None:
         entries = [self._store.entry(trace_id) for trace_id in self._traces]

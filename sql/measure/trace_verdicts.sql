@@ -51,32 +51,12 @@ with
 
 select
     s.trace_id,
+    coalesce(u.verdict, if(coalesce(p.n_complete + p.n_cut, 0) > 0, 'split', 'refused')) as verdict,
     case
-        when coalesce(w.n_activities, 0) = 0
-        then 'empty'
-        when coalesce(p.n_complete + p.n_cut, 0) > 0
-        then 'split'
-        else 'refused'
-    end as verdict,
-    case
-        when coalesce(w.n_activities, 0) = 0
-        then 'no device activity in this trace; record it with the CUDA (or ROCm) activity on'
+        when u.message is not null
+        then u.message
         when p.n_complete + p.n_cut > 0
         then null
-        when w.n_selected = 0 and contains(w.places, ',') and s.device is null and s.pid is null
-        then
-            'kernels of several devices or ranks: '
-            || w.places
-            || '; choose one with --device or --pid'
-        when w.n_selected = 0
-        then 'nothing is left by --device, --pid, --from and --to'
-        when h.found is null
-        then
-            'no boundary kernel of profile '
-            || s.profile
-            || ' among '
-            || w.n_selected
-            || ' activities; name one with --anchor-kernel, or another --profile'
         when p.first_reason is not null
         then
             'no pass fits: '
@@ -100,6 +80,7 @@ select
     coalesce(w.sum_dur_ns, 0) as sum_dur_ns,
     coalesce(w.layers_sum_ns, 0) as layers_sum_ns
 from trace_settings as s
+left join unsplittable as u using (trace_id)
 left join trace_work as w using (trace_id)
 left join hits as h using (trace_id)
 left join verdicts as v using (trace_id)

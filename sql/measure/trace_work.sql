@@ -9,20 +9,8 @@
 -- n_linked       BIGINT   -   those whose launch is in the trace
 -- sum_dur_ns     BIGINT   ns  sum of durations of the selected activities
 -- layers_sum_ns  BIGINT   ns  the part of it in layers
--- places         VARCHAR  -   devices and ranks that kernels run on, for a person
 with
     links as (select trace_id, count(*) as n_linked from launches group by trace_id),
-
-    devices as (
-        select trace_id, string_agg(place, ', ' order by place) as places
-        from
-            (
-                select distinct trace_id, 'device ' || device || ' (pid ' || pid || ')' as place
-                from activities
-                where kind = 'kernel'
-            )
-        group by trace_id
-    ),
 
     work as (
         select
@@ -46,8 +34,6 @@ select
     w.n_in_layers,
     coalesce(l.n_linked, 0) as n_linked,
     w.sum_dur_ns,
-    w.layers_sum_ns,
-    d.places
+    w.layers_sum_ns
 from work as w
 left join links as l using (trace_id)
-left join devices as d using (trace_id)
