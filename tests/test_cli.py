@@ -807,3 +807,12 @@ def test_real_traces_fit_a_terminal(run: Run, name: str, options: tuple[str, ...
     report = run("report", path, *options)
     assert report.exit_code == ExitCode.OK
     check_markdown(report.stdout)
+
+
+def test_a_folder_may_hold_json_that_is_no_trace(run: Run) -> None:
+    done = run("ingest", DEMO)
+    assert done.exit_code == ExitCode.OK
+    assert "config.json, gpt-oss-TP-0.trace.truth.json: JSON without a list" in done.stderr
+    named = run("ingest", CONFIG)
+    assert named.exit_code == ExitCode.BAD_INPUT
+    assert not named.stdout

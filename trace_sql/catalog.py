@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from trace_sql.command import FORMAT, beside, open_store, say, selection_options, show
-from trace_sql.errors import TraceSqlError
+from trace_sql.errors import NotATraceError, TraceSqlError
 
 
 @click.command()
@@ -42,19 +42,24 @@ def ingest(
     settings = settings_from(store, options)
     expanded = expand(paths)
     files, skipped = expanded.files, [(one.path, one.reason) for one in expanded.skipped]
+    named = [path.absolute() for path in paths]
     config = options["config"] and options["config"].absolute()
-    if config in files and config not in [path.absolute() for path in paths]:
+    if config in files and config not in named:
         files.remove(config)
         skipped.append((config, "it is what --config names"))
-    _say_skipped(skipped)
-    if not files:
-        raise TraceSqlError("no trace found; give .json or .json.gz files or folders with some")
     rows = []
     failures: list[TraceSqlError] = []
     for path in files:
         try:
             with Progress(f"ingesting {path.name}") as progress:
                 done = store.ingest(path, settings, progress=progress.bytes)
+        except NotATraceError as error:
+            if path in named:
+                failures.append(error)
+                say(f"trace-sql: error: {error}")
+            else:
+                skipped.append((path, "JSON without a list traceEvents"))
+            continue
         except TraceSqlError as error:
             failures.append(error)
             say(f"trace-sql: error: {error}")
@@ -65,6 +70,9 @@ def ingest(
         Column("name", "Name", wrap=True),
         Column("state", "State"),
     )
+    _say_skipped(skipped)
+    if not rows and not failures:
+        raise TraceSqlError("no trace found; give .json or .json.gz files or folders with some")
     if rows:
         show([Table("traces", "", columns, rows)], output_format)
     if failures:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trace_sql.errors import BadInputError
+from trace_sql.errors import BadInputError, NotATraceError
 from trace_sql.source import CHUNK_BYTES, Source
 
 PIECE_BYTES = 1 << 18
@@ -126,7 +126,7 @@ class Document:
         except RecursionError:
             return self._source.bad(0, "JSON nested too deeply to be a trace")
         what = "the JSON has no list traceEvents, so it is no Kineto or Chrome trace"
-        return self._source.bad(len(data), what)
+        return NotATraceError(str(self._source.bad(len(data), what)))
 
     def _fast(self, data: bytes) -> Iterator[bytes]:
         while not data.strip() and (more := self._source.read()):

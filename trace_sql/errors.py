@@ -42,6 +42,10 @@ class BadInputError(TraceSqlError):
     exit_code = ExitCode.BAD_INPUT
 
 
+class NotATraceError(BadInputError):
+    """Well-formed JSON that is no trace: skipped in a folder, an error where it was named."""
+
+
 class EmptyInputError(TraceSqlError):
     """A readable trace without device activity."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trace_sql.document import Document, IrregularError
-from trace_sql.errors import BadInputError, TraceSqlError
+from trace_sql.errors import BadInputError, NotATraceError, TraceSqlError
 from trace_sql.events import EVENT_COLUMNS
 from trace_sql.facts import quoted, write_facts
 from trace_sql.source import Progress, Source
@@ -83,6 +83,8 @@ def _write_events(
         source = Source(path, progress)
         try:
             return source, _copy_events(connection, source, out, sql, exact=exact)
+        except NotATraceError:
+            raise
         except (IrregularError, BadInputError):
             continue
         finally:
