@@ -209,9 +209,12 @@ def test_the_readme_lists_the_exit_codes() -> None:
     assert sorted(map(int, rows)) == sorted(ExitCode)
 
 
-def test_each_profile_stands_in_the_profiles_readme() -> None:
+def test_profiles_are_listed_by_the_command_and_named_in_their_readme() -> None:
+    shown = {row["name"] for row in json.loads(invoke("trace-sql profiles --format json").stdout)}
+    assert {name for name, profile in load_profiles().items() if profile.resolved_slots} == shown
     listed = set(re.findall(r"^\| `(\w+)\.toml` \|", text("profiles/README.md"), re.MULTILINE))
-    assert listed == set(load_profiles())
+    assert listed
+    assert listed - set(load_profiles()) == set(), "a file that is gone"
 
 
 def test_each_public_view_is_in_a_readme() -> None:

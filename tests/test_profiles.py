@@ -373,5 +373,3 @@ def test_the_readme_names_every_key() -> None:
     for kind, keys in _KEYS.items():
         for key in keys.split():
             assert f"`{key}`" in text, f"{kind}: {key}"
-    for profile in PROFILES.values():
-        assert f"`{profile.name}.toml`" in text

@@ -9,7 +9,7 @@ from typing import Any
 
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
-from trace_sql.evidence import coverage
+from trace_sql.evidence import coverage, warnings
 from trace_sql.flow import Place, flow_table, layer_row, model_summary
 from trace_sql.output import Column, Table, clean, escaped, render
 from trace_sql.reports import (
@@ -53,7 +53,8 @@ def checklist(
     ]
     parts = [f"# {_text(name)}\n"]
     parts += [f"## {count}. {title}\n\n{body}" for count, (title, body) in enumerate(sections, 1)]
-    parts.append(f"---\n\n{_text(coverage(db, trace_id))}\n")
+    doubts = "".join(f"\n**Warning:** {_text(doubt)}\n" for doubt in warnings(db, trace_id))
+    parts.append(f"---\n\n{_text(coverage(db, trace_id))}\n{doubts}")
     return "\n".join(parts)
 
 

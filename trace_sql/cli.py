@@ -26,7 +26,6 @@ from trace_sql.command import (
 
 @click.group(
     cls=Group,
-    commands=[ingest, traces, sql],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="trace-sql")
@@ -309,3 +308,7 @@ def schema(view: str | None, output_format: str) -> None:
     from trace_sql.describe import schema_tables
 
     show(schema_tables(view), output_format)
+
+
+for command in (ingest, traces, sql):
+    main.add_command(command)

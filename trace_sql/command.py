@@ -126,8 +126,29 @@ def selection_options(function: _Function) -> _Function:
     return functools.reduce(lambda wrapped, option: option(wrapped), reversed(_SELECTION), function)
 
 
+def _choose_store(context: click.Context, _: click.Parameter, folder: Path | None) -> None:
+    if folder is not None:
+        context.find_root().obj = folder
+
+
 class Group(click.Group):
-    """Turns every cause a user can act on into one line and its exit code."""
+    """Turns every cause a user can act on into one line and its exit code.
+
+    Each command takes `--store` too, so that it can stand before or behind the command's name.
+    """
+
+    def add_command(self, command: click.Command, name: str | None = None) -> None:
+        command.params.append(
+            click.Option(
+                ["--store"],
+                type=click.Path(file_okay=False, path_type=Path),
+                metavar="FOLDER",
+                expose_value=False,
+                callback=_choose_store,
+                help="Folder of flattened traces, as --store traces.store.",
+            )
+        )
+        super().add_command(command, name)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         for stream in (sys.stdout, sys.stderr):
@@ -185,9 +206,13 @@ def opened(context: click.Context, trace: str, options: dict[str, Any]) -> Itera
 @contextmanager
 def split(context: click.Context, trace: str, options: dict[str, Any]) -> Iterator[Session]:
     """A session of a trace that could be split; its verdict is the error otherwise."""
+    from trace_sql.evidence import warnings
+
     with opened(context, trace, options) as session:
         session.db.require_split(session.trace_id)
         yield session
+        for warning in warnings(session.db, session.trace_id):
+            say(f"warning: {warning}")
 
 
 def beside(question: Callable[[], _Result]) -> _Result:

@@ -94,3 +94,9 @@ def coverage(db: Database, trace_id: str) -> str:
         f"profile {row['profile']}",
     ]
     return ", ".join(parts)
+
+
+def warnings(db: Database, trace_id: str) -> list[str]:
+    """Return the doubts about the trace's split that any reader of an answer must know."""
+    sql = "select warning from trace_warnings where trace_id = ? order by warning"
+    return [row[0] for row in db.query(sql, [trace_id]).rows]

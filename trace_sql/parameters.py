@@ -147,7 +147,16 @@ def _boundaries(profile: Profile, settings: Settings) -> list[tuple[Boundary, tu
             raise UsageError(
                 "--anchor-offset and --blocks-per-layer describe --anchor-kernel; give that too"
             )
-        return [(rule, slots) for rule in profile.resolved_boundaries]
+        rules = [(rule, slots) for rule in profile.resolved_boundaries]
+        if settings.profile is None and settings.config is None:
+            # Nothing says which model it is: every profile's own rules are tried.
+            rules += [
+                (rule, other.resolved_slots or slots)
+                for other in load_profiles().values()
+                for rule in other.boundaries
+                if rule not in profile.resolved_boundaries
+            ]
+        return rules
     per_layer = settings.blocks_per_layer or len(slots)
     if per_layer < 1:
         raise UsageError(f"--blocks-per-layer {per_layer}: a layer has at least one block")

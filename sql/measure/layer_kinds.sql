@@ -11,6 +11,7 @@
 -- layer_type_source  VARCHAR  -  config or kernels
 -- compress_ratio     BIGINT   -  from the config; NULL where it has none
 -- complete           BOOLEAN  -  all of its blocks are in the trace
+-- has_moe            BOOLEAN  -  runs expert or routing kernels
 -- usual              BOOLEAN  -  its kernel order is the commonest of its type in the pass
 with
     first_seen as (
@@ -70,6 +71,7 @@ select
     t.layer_type_source,
     t.compress_ratio,
     t.complete,
+    t.has_moe,
     t.complete and t.sequence = c.sequence as usual
 from typed as t
 left join commonest as c using (trace_id, pass_no, layer_type)

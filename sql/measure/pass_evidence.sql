@@ -14,6 +14,7 @@ with
             pass_no,
             count(*) filter (complete) as n_whole,
             count(distinct layer_type) filter (complete) as n_types,
+            any_value(layer_type_source) as type_source,
             count(*) filter (complete and not usual) as n_exceptions,
             string_agg(layer_no, ',' order by layer_no) filter (
                 complete and not usual
@@ -48,13 +49,24 @@ select
             || c.n_framed,
             null
         ),
-        'kernel order equal in '
-        || (o.n_whole - o.n_exceptions)
-        || '/'
-        || o.n_whole
-        || ' layers of '
-        || o.n_types
-        || if(o.n_types = 1, ' type', ' types')
+        -- Types made from the kernels themselves prove nothing: then the orders are counted.
+        case
+            when o.n_whole > 0 and o.type_source = 'config'
+            then
+                'kernel order equal in '
+                || (o.n_whole - o.n_exceptions)
+                || '/'
+                || o.n_whole
+                || ' layers of '
+                || o.n_types
+                || if(o.n_types = 1, ' type', ' types')
+            when o.n_whole > 0
+            then
+                o.n_types
+                || if(o.n_types = 1, ' kernel order in ', ' kernel orders in ')
+                || o.n_whole
+                || ' whole layers'
+        end
     ) as evidence,
     o.n_exceptions,
     o.exceptions

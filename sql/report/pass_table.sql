@@ -15,9 +15,24 @@
 -- evidence        VARCHAR  -   what speaks for the split
 with
     firsts as (
-        select trace_id, phase, min(pass_no) as pass_no, count(*) as n_passes
-        from pass_changes
-        group by trace_id, phase
+        select
+            c.trace_id,
+            c.phase,
+            min(c.pass_no) as pass_no,
+            count(*) as n_passes,
+            -- Behind a pass that is cut, or a chosen begin, the first one seen is not the first.
+            min(c.pass_no) < coalesce(min(o.pass_no), min(c.pass_no) + 1)
+            and any_value(s.from_ns) is null as starts
+        from pass_changes as c
+        join trace_settings as s using (trace_id)
+        left join
+            (
+                select trace_id, min(pass_no) as pass_no
+                from passes
+                where status <> 'complete'
+                group by trace_id
+            ) as o using (trace_id)
+        group by c.trace_id, c.phase
     ),
 
     seen as (
@@ -52,7 +67,7 @@ select
             when f.n_passes = 1 and f.pass_no = p.pass_no and p.complete
             then concat_ws(' ', 'only complete', p.phase, 'pass')
             when f.n_passes > 1 and f.pass_no = p.pass_no
-            then concat_ws(' ', 'first', p.phase, 'pass (cold start)')
+            then concat_ws(' ', 'first', p.phase, 'pass', if(f.starts, '(cold start)', null))
             when c.change_pct is not null
             then printf('layer 0 %+.1f %%', c.change_pct)
         end,

@@ -1,0 +1,80 @@
+-- One row a doubt about a trace's split that the reader of any answer must know.
+-- grain: trace_id, warning
+-- keep: store
+--
+-- trace_id  VARCHAR  -  the trace
+-- warning   VARCHAR  -  one sentence
+with
+    shown as (
+        select
+            trace_id,
+            count(*) filter (
+                layer_type_source = 'config' and contains(layer_type, 'DENSE') and has_moe
+            ) as n_unexpected,
+            count(*) filter (
+                layer_type_source = 'config' and contains(layer_type, 'MOE') and not has_moe
+            ) as n_missing,
+            count(*) filter (layer_type_source = 'config' and not usual) as n_unusual,
+            count(*) as n_layers
+        from layer_kinds
+        where complete
+        group by trace_id
+    ),
+
+    doubts as (
+        select
+            trace_id,
+            if(
+                n_unexpected > 0,
+                'the config says dense, but expert kernels run in '
+                || n_unexpected
+                || ' of '
+                || n_layers
+                || ' layers: is it this model''s config?',
+                null
+            ) as warning
+        from shown
+        union all
+        select
+            trace_id,
+            if(
+                n_missing > 0,
+                'the config says experts, but no expert kernel is known in '
+                || n_missing
+                || ' of '
+                || n_layers
+                || ' layers: is it this model''s config?',
+                null
+            )
+        from shown
+        union all
+        select
+            trace_id,
+            if(
+                4 * n_unusual > n_layers,
+                n_unusual
+                || ' of '
+                || n_layers
+                || ' layers run another kernel order than most layers of their type: is it this'
+                || ' model''s config?',
+                null
+            )
+        from shown
+        union all
+        select
+            trace_id,
+            if(
+                n_complete = 0 and n_cut > 0 and n_layers_source in ('option', 'config'),
+                'no whole pass confirms '
+                || n_layers
+                || ' layers: layer numbers rest on the '
+                || n_layers_source
+                || ' alone',
+                null
+            )
+        from verdicts
+    )
+
+select trace_id, warning
+from doubts
+where warning is not null
