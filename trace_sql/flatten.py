@@ -9,6 +9,7 @@ a double, so digits beyond its precision are lost in `args` and `extra`.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from trace_sql import engine
 
 _ROW_GROUP = 30720
+_SMALL = 4 << 20
+"""Bytes of a trace file, gzipped or not, up to which its pieces go through files."""
+_PIECES = "pieces"
 
 _TEXT_KEYS = ("ph", "cat", "name", "pid", "tid", "id")
 _OTHER_KEYS = ("s", "bp", "cname", "sf")
@@ -63,7 +67,7 @@ def flatten(
         try:
             source, metadata = _write_events(connection, path, out, trace_id, progress)
             write_facts(connection, out, source, metadata, trace_id=trace_id, name=name)
-        except engine.IOException as error:
+        except (engine.IOException, OSError) as error:
             raise TraceSqlError(f"{out}: cannot be written ({_first_line(error)})") from error
 
 
@@ -110,7 +114,7 @@ def _copy_events(
 
     document = Document(source)
     failures: list[BaseException] = []
-    _provide_pieces(connection, document.pieces(exact=exact), failures)
+    _provide_pieces(connection, source, document.pieces(exact=exact), out, failures)
     try:
         connection.execute(
             f"copy ({sql}) to {quoted(str(out / 'events.parquet'))}"
@@ -127,7 +131,8 @@ def _copy_events(
             what = f"events that the JSON reader refuses ({_first_line(error)})"
             raise source.bad(source.raw_bytes, what) from error
     finally:
-        connection.unregister("pieces")
+        connection.execute("drop view pieces")
+        shutil.rmtree(out / _PIECES, ignore_errors=True)
     if failures:
         raise failures[0]
     return document.metadata()
@@ -135,14 +140,31 @@ def _copy_events(
 
 def _provide_pieces(
     connection: engine.DuckDBPyConnection,
+    source: Source,
     pieces: Iterator[bytes],
+    out: Path,
     failures: list[BaseException],
 ) -> None:
-    """Make the relation `pieces`, an Arrow stream: bounded in memory, parsed on two threads.
+    """Make the relation `pieces` of JSON lists, one a row.
 
-    What stops the stream goes into `failures`, because DuckDB only passes on its message.
+    A small file's pieces go through files under `out`: to load pyarrow, and the package that lets
+    the engine scan it, takes longer than to parse them. A larger file's are an Arrow stream,
+    bounded in memory and on disk. What stops the stream goes into `failures`, because DuckDB only
+    passes on its message.
     """
-    import duckdb  # noqa: F401  (the engine scans Arrow only with the package's help)
+    if source.file_bytes <= _SMALL:
+        folder = out / _PIECES
+        folder.mkdir(exist_ok=True)
+        paths: list[Path] = []
+        for piece in pieces:
+            paths.append(folder / str(len(paths)))
+            paths[-1].write_bytes(b"[" + piece + b"]")
+        listed = ", ".join(quoted(str(path)) for path in paths)
+        rows = f"content as piece from read_text([{listed}])" if paths else "'[]' as piece"
+        connection.execute(f"create or replace temp view pieces as select {rows}")
+        return
+
+    import duckdb  # noqa: F401
     import pyarrow as pa
 
     schema = pa.schema([("piece", pa.string())])
@@ -156,7 +178,8 @@ def _provide_pieces(
             failures.append(error)
             raise
 
-    connection.register("pieces", pa.RecordBatchReader.from_batches(schema, batches()))
+    connection.register("piece_stream", pa.RecordBatchReader.from_batches(schema, batches()))
+    connection.execute("create or replace temp view pieces as from piece_stream")
 
 
 def _as_list(piece: bytes) -> str:
@@ -168,40 +191,52 @@ def _as_list(piece: bytes) -> str:
 
 
 def _regular_sql(trace_id: str) -> str:
-    """Return the SELECT for events of known keys and plain times; others make it fail.
+    """Return the SELECT for events of known keys and plain values; others make it fail.
 
     One parse gives the columns; the number of keys of each event, from a second one that copies
-    nothing, shows whether a column is missing, was not read, or is there twice.
+    nothing, shows whether a column is missing, was not read, or is there twice. Values that a
+    column would round are looked for in the text of a whole piece, which is far cheaper than in
+    each event.
     """
     event = {key: "VARCHAR" for key in _TEXT_KEYS} | {key: "JSON" for key in _OTHER_KEYS}
-    event |= {"ts": "DECIMAL(38,18)", "dur": "DECIMAL(38,18)", "args": "JSON"}
-    ids = {key: "VARCHAR" for key in _ID_ARGS.values()}
+    event |= {"ts": "DECIMAL(21,3)", "dur": "DECIMAL(21,3)", "args": "JSON"}
+    ids = {key: "BIGINT" for key in _ID_ARGS.values()}
     read = " + ".join(f"(event.{key} is not null)::TINYINT" for key in event)
     others = ", ".join(f"'{key}', event.{key}" for key in _OTHER_KEYS)
+    # More than three decimals, an exponent; an id that is no integer, or spelt the old way.
+    odd = "|".join(
+        (
+            r'"(?:ts|dur)"\s*:\s*(?:[tf]|"?-?[0-9]+(?:\.[0-9]{4}|\.?[0-9]*[eE]))',
+            rf'"(?:{"|".join(ids)})"\s*:\s*(?:"|[tf]|-?[0-9]+[.eE])',
+            '"external id"',
+        )
+    )
     columns = {
         "trace_id": quoted(trace_id),
         "ts_ns": "(event.ts * 1000)::BIGINT",
         "dur_ns": "(event.dur * 1000)::BIGINT",
         "args": "event.args::VARCHAR",
         "extra": f"""case
-            when keys is null or len(keys) = 0 or len(keys) <> {read}
-                or event.ts::DECIMAL(38,3) <> event.ts or event.dur::DECIMAL(38,3) <> event.dur
-                or contains(lower(event.args), '"external id"') and ids."External id" is null
+            when odd or keys is null or len(keys) = 0 or len(keys) <> {read}
             then error('irregular')
             when coalesce({", ".join(f"event.{key}" for key in _OTHER_KEYS)}) is not null
             then json_merge_patch('{{}}', json_object({others}))::VARCHAR
         end""",
     }
     columns |= {key: f"event.{key}" for key in _TEXT_KEYS}
-    columns |= {column: _integer(f'ids."{key}"') for column, key in _ID_ARGS.items()}
+    columns |= {column: f'ids."{key}"' for column, key in _ID_ARGS.items()}
     chosen = ", ".join(f"{columns[column]} as {column}" for column in EVENT_COLUMNS)
     return f"""
         select {chosen}
         from (
             select
-                event, keys, json_transform(event.args, {quoted(json.dumps(ids))}) as ids
+                event,
+                keys,
+                odd,
+                json_transform(event.args, {quoted(json.dumps(ids))}) as ids
             from (
                 select
+                    regexp_matches(piece, {quoted(odd)}) as odd,
                     unnest(from_json(piece, {quoted(json.dumps([event]))})) as event,
                     unnest(json_keys(piece, '$[*]')) as keys
                 from pieces
