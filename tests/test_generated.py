@@ -70,7 +70,10 @@ class Split:
 
 
 def tamper_with_one(made: Made, how: Tamper, number: int) -> None:
-    """Rename kernels of one pass: a boundary kernel that is missing, or one too many."""
+    """Rename kernels of one pass: a boundary kernel that is missing, or one too many.
+
+    One is left: kernels before the first pass with a boundary count as outside of all passes.
+    """
     shown = made.truth.passes
     if not shown:
         return
@@ -89,7 +92,7 @@ def tamper_with_one(made: Made, how: Tamper, number: int) -> None:
     ]
     if how == "double" and others:
         made.events[random.choice(others)]["name"] = made.truth.anchor_names[0]
-    elif how != "double" and hits:
+    elif how != "double" and len(hits) > 1:
         made.events[hits[0] if how == "shift" else random.choice(hits)]["name"] = "renamed"
 
 
@@ -220,7 +223,8 @@ def wrong_events(case: Case, split: Split, configured: bool = False) -> list[str
     rows = made.truth.rows or []
     side = kind(case.kind).streams["side"]
     # A pass of which no boundary is left has no number of its own; the others keep their order.
-    offset = min((p.pass_no for p in made.truth.passes if p.anchor_hits), default=0)
+    left = (r for r in rows if made.events[r.event_id]["name"] in made.truth.anchor_names)
+    offset = min((row.pass_no for row in left if row.pass_no is not None), default=0)
     known = in_steps(made)
     refused = any(row["status"] == "refused" for row in split.passes)
     complete = not (case.scenario.cut_start or case.scenario.cut_end or refused)
@@ -307,10 +311,19 @@ def cases(draw: st.DrawFn) -> Case:
 
 @st.composite
 def tampered(draw: st.DrawFn) -> Case:
-    """Tampered passes that are not cut: a cut pass shows no count that could contradict it."""
+    """Tampered passes, whole or, where a boundary is missing, also cut.
+
+    A cut pass has no count that could contradict it, only its kernels. They tell a boundary too
+    many only where one of the two parts of the block is seen whole beside a whole block of the
+    same kernels, or lacks the attention that others hold. They cannot where it replaces one of
+    the last kernels before a cut, or of a last layer whose final norm is cut and behind which no
+    kernel of layers runs; in a kind of block seen only once, as layer 0 of a single pass; or in
+    a trace so short that what is left is a whole pass of fewer layers. And where the only
+    boundary left of a first pass is missing, nothing tells that there was a pass.
+    """
     how: Tamper = draw(st.sampled_from(["shift", "double", "thin"]))
-    case = draw(wholes())
-    if draw(st.booleans()):
+    case = draw(wholes() if how == "double" else st.one_of(wholes(), cases()))
+    if case.scenario.cut_start or case.scenario.cut_end or draw(st.booleans()):
         return replace(case, tampered_pass=(how, draw(st.integers(0, 3))))
     return replace(case, scenario=replace(case.scenario, tamper=how))
 
@@ -398,6 +411,54 @@ FOUND = {
     ),
     "a step that began before the trace ends where the next one begins": Case(
         "vllm_gptoss_amd", 6, Scenario(world_size=2, side="late", cut_start=19)
+    ),
+    "a boundary too many stands for the final norm that the end of the trace cuts": Case(
+        "vllm_gptoss_amd",
+        7,
+        Scenario(passes=(Pass(),), launch="piecewise", world_size=2, cut_end=6, seed=49),
+        told=7,
+        tampered_pass=("double", 2),
+    ),
+    "a boundary is missing in a pass that the end of the trace cuts": Case(
+        "hf_qwen2_nvidia",
+        4,
+        Scenario(passes=(Pass("prefill"),), launch="graph", annotations=False, cut_end=74),
+        told=4,
+        tampered_pass=("thin", 0),
+    ),
+    "a boundary too many in a pass that the begin of the trace cuts": Case(
+        "sglang_qwen3_amd",
+        3,
+        Scenario(
+            passes=(Pass("prefill"),) * 3,
+            launch="piecewise",
+            world_size=2,
+            cut_start=50,
+            cut_end=24,
+        ),
+        tampered_pass=("double", 0),
+    ),
+    "a boundary too many beside a whole pass": Case(
+        "hf_qwen2_amd",
+        3,
+        Scenario(
+            passes=(Pass(),) * 4, launch="piecewise", frames="layers", cut_start=93, cut_end=300
+        ),
+        tampered_pass=("double", 3),
+    ),
+    "a boundary too many between two cuts": Case(
+        "vllm_gptoss_amd",
+        3,
+        Scenario(passes=(Pass("prefill"),) * 4, launch="graph", cut_start=114, cut_end=102),
+        told=3,
+        tampered_pass=("double", 3),
+    ),
+    "a boundary too many before the first attention of a cut pass": Case(
+        "vllm_gptoss_nvidia",
+        2,
+        Scenario(passes=(Pass("mixed"),) * 3, launch="graph", cut_start=87, cut_end=38),
+        told=2,
+        tampered_pass=("double", 1),
     ),
 }
 

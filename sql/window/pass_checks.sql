@@ -1,7 +1,8 @@
 -- One row a pass that fits a rule, with what other evidence says of the split. Attention must run
 -- in every attention slot that is seen whole, in no other slot, and not before layer 0: a split
--- that is shifted, doubled or thinned fails here even where the counts fit. What a layer module's
--- python frame launched must lie in one layer.
+-- that is shifted, doubled or thinned fails here even where the counts fit. Behind the last layer
+-- nothing runs that only layers do, and no block of a cut pass is a part of another, or more. What
+-- a layer module's python frame launched must lie in one layer.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -53,6 +54,10 @@ with
                     || ' of '
                     || a.n_slots
                     || ' attention slots hold it)'
+                when t.wrong is not null
+                then t.wrong
+                when o.wrong is not null
+                then o.wrong
                 when e.pass_no is not null
                 then 'attention runs before layer 0'
                 when f.extra_layer is not null
@@ -71,6 +76,8 @@ with
             end as wrong
         from pass_windows as p
         left join slot_checks as a using (trace_id, pass_no)
+        left join tail_checks as t using (trace_id, pass_no)
+        left join order_checks as o using (trace_id, pass_no)
         left join early as e using (trace_id, pass_no)
         left join frame_checks as f using (trace_id, pass_no)
         where p.status <> 'refused'

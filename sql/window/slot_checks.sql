@@ -1,6 +1,5 @@
 -- One row a pass that fits a rule, with what its own kernels say of the split: attention must run
--- in
--- every attention slot that is seen whole and in no other slot, and no embedding inside a layer.
+-- in every attention slot that is seen whole and in no other, and no embedding inside a layer.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -10,34 +9,27 @@
 -- n_with       BIGINT   -  those in which an attention kernel runs
 -- first_wrong  VARCHAR  -  the first block that contradicts the split; NULL when none does
 with
-    marked as (
-        select
-            b.trace_id,
-            b.pass_no,
-            b.block_no,
-            any_value(b.layer_no) as layer_no,
-            any_value(b.slot) as slot,
-            any_value(b.begun and b.ended) as whole,
-            bool_or(
-                m.category in ('attention', 'mla', 'linear_attention')
-                and not contains(lower(m.name), 'metadata')
-            ) as attends,
-            bool_or(m.is_embedding) as embeds
-        from main_line as m
-        asof join blocks as b on b.trace_id = m.trace_id and m.line_no >= b.start_line
-        where m.line_no < b.end_line
-        group by b.trace_id, b.pass_no, b.block_no
-    ),
-
     -- Where no attention kernel is known, or a layer has no attention slot, only embeddings tell.
+    -- Of a pass that is cut, other passes tell that one is known; and an MLP that no other slot of
+    -- attention holds is in the wrong one.
     attentive as (
-        select m.trace_id, m.pass_no
-        from marked as m
-        join pass_windows as p using (trace_id, pass_no)
+        select
+            m.trace_id, m.pass_no, any_value(r.blocks_per_layer > 1 and t.n_feeds = 1) as feeds_once
+        from block_traits as m
         join boundary_rules as r using (rule_key)
+        join
+            (
+                select
+                    trace_id,
+                    rule_key,
+                    bool_or(attends) as attends,
+                    count(*) filter (slot = 'attn' and feeds) as n_feeds
+                from block_traits
+                group by trace_id, rule_key
+            ) as t using (trace_id, rule_key)
         where list_contains(r.slots, 'attn')
         group by m.trace_id, m.pass_no
-        having bool_or(m.attends)
+        having bool_or(m.attends) or bool_or(m.short and t.attends)
     ),
 
     judged as (
@@ -52,8 +44,10 @@ with
                 then 'layer ' || m.layer_no || ': no attention in slot attn'
                 when m.slot <> 'attn' and m.attends
                 then 'layer ' || m.layer_no || ': attention in slot ' || m.slot
+                when m.slot = 'attn' and m.short and m.feeds and a.feeds_once
+                then 'layer ' || m.layer_no || ': an MLP behind the attention in slot attn'
             end as reason
-        from marked as m
+        from block_traits as m
         left join attentive as a using (trace_id, pass_no)
     )
 
