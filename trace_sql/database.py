@@ -94,6 +94,9 @@ class Database:
         """Raise what the trace's verdict says, unless it was split into passes."""
         # What needs no splitting is asked first: most of the views are not computed for it.
         for view in ("unsplittable", "trace_verdicts"):
+            if view == "trace_verdicts":
+                # In one go with what every answer ends with.
+                self._analysed([view, "trace_warnings"])
             rows = self.query(
                 f"select verdict, message from {view} where trace_id = ?", [trace_id]
             ).rows
