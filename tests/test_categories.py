@@ -396,6 +396,8 @@ def test_first_match_wins_and_cleanups_follow(kernels: Profile) -> None:
         columns={},
         prologue_start=(),
         prologue_examples=(),
+        prepare_kernels=(),
+        prepare_examples=(),
         boundaries=(),
         categories=(),
         names=(rule, late),

@@ -122,6 +122,16 @@ def test_boundary_examples(boundary: Boundary) -> None:
 
 
 @pytest.mark.parametrize(
+    "profile", [p for p in PROFILES.values() if p.prepare_kernels], ids=lambda p: p.name
+)
+def test_prepare_examples(profile: Profile) -> None:
+    for example in profile.prepare_examples:
+        assert any(matches(rule, example) for rule in profile.prepare_kernels)
+    for rule in profile.prepare_kernels:
+        assert any(matches(rule, example) for example in profile.prepare_examples)
+
+
+@pytest.mark.parametrize(
     "profile", [p for p in PROFILES.values() if p.prologue_start], ids=lambda p: p.name
 )
 def test_prologue_examples(profile: Profile) -> None:

@@ -12,19 +12,6 @@ from trace_sql.model import Model
 from trace_sql.profile import Boundary, Hits, Profile, infer, load_profiles, sql_string
 from trace_sql.store import Settings
 
-PREPARE_PATTERNS = (
-    "Memcpy HtoD",
-    "arange_cuda_out",
-    "resolve_future_token_ids",
-    "clamp_position",
-    "compute_position_kernel",
-    "create_flashinfer_kv_indices",
-    "_copy_page_indices_kernel",
-    "write_req_to_token_pool",
-    "get_last_loc_kernel",
-)
-"""Kernels of serving engines that prepare the input of a step (seen in SGLang and vLLM traces)."""
-
 
 @dataclass(frozen=True)
 class Parameters:
@@ -97,7 +84,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             "simplified_name": simplified_name(profile),
             "boundary_patterns": _patterns([rule for rule, _ in boundaries]),
             "prologue_patterns": profile.resolved_prologue_start,
-            "prepare_patterns": PREPARE_PATTERNS,
+            "prepare_patterns": profile.resolved_prepare_kernels,
             "has_capture": "true" if settings.capture else "false",
         },
     )

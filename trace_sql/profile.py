@@ -45,11 +45,12 @@ __all__ = [
 _CONFIDENCE = ("golden", "trace", "source")
 _LAST = ("epilogue", "block")
 _KEYS = {
-    "profile": "title base confidence source identity layer columns prologue boundary category "
-    "name name_cleanup",
+    "profile": "title base confidence source identity layer columns prologue prepare boundary "
+    "category name name_cleanup",
     "identity": "architectures model_types",
     "layer": "slots",
     "prologue": "start examples",
+    "prepare": "kernels examples",
     "boundary": "name frameworks vendors confidence source entry entry_ambiguous anchor hits "
     "first_block last exit lead_in examples",
     "boundary.examples": "entry anchor exit lead_in not",
@@ -155,6 +156,8 @@ def _check_patterns(profiles: Mapping[str, Profile]) -> None:
 def _patterns(profile: Profile) -> Iterator[tuple[str, str]]:
     for pattern in profile.prologue_start:
         yield "prologue.start", pattern
+    for pattern in profile.prepare_kernels:
+        yield "prepare.kernels", pattern
     for boundary in profile.boundaries:
         for key in ("anchor", "entry", "exit"):
             if getattr(boundary, key):
@@ -290,6 +293,9 @@ def _profile(name: str, table: _Table, bases: tuple[Profile, ...]) -> Profile:
     columns = table.child("columns", "columns")
     if prologue.strings("start"):
         prologue.strings("examples", required=True)
+    prepare = table.child("prepare", "prepare")
+    if prepare.strings("kernels"):
+        prepare.strings("examples", required=True)
     return Profile(
         name=name,
         title=table.get("title", str),
@@ -302,6 +308,8 @@ def _profile(name: str, table: _Table, bases: tuple[Profile, ...]) -> Profile:
         columns={label: columns.strings(label, required=True) for label in columns.data},
         prologue_start=prologue.strings("start"),
         prologue_examples=prologue.strings("examples"),
+        prepare_kernels=prepare.strings("kernels"),
+        prepare_examples=prepare.strings("examples"),
         boundaries=tuple(_boundary(rule) for rule in table.children("boundary")),
         categories=tuple(
             CategoryRule(

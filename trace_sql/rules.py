@@ -131,6 +131,8 @@ class Profile:
     columns: Mapping[str, tuple[str, ...]]
     prologue_start: tuple[str, ...]
     prologue_examples: tuple[str, ...]
+    prepare_kernels: tuple[str, ...]
+    prepare_examples: tuple[str, ...]
     boundaries: tuple[Boundary, ...]
     categories: tuple[CategoryRule, ...]
     names: tuple[NameRule, ...]
@@ -162,6 +164,10 @@ class Profile:
     def resolved_name_cleanups(self) -> tuple[NameRule, ...]:
         """Ordered: each is applied everywhere, after `resolved_names`."""
         return tuple(rule for profile in self.lineage() for rule in profile.name_cleanups)
+
+    @property
+    def resolved_prepare_kernels(self) -> tuple[str, ...]:
+        return tuple(rule for profile in self.lineage() for rule in profile.prepare_kernels)
 
     @property
     def resolved_prologue_start(self) -> tuple[str, ...]:
