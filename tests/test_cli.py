@@ -515,7 +515,7 @@ def test_from_and_to(run: Run, demo: str) -> None:
     ]
     assert "outside the selection" in result.stderr
     refused(run("passes", demo, "--from", "1"), ExitCode.REFUSED, "--from")
-    refused(run("passes", demo, "--from", "0.1", "--to", "0.05"), ExitCode.REFUSED, "--to")
+    refused(run("passes", demo, "--from", "0.1", "--to", "0.05"), ExitCode.USAGE, "--to")
 
 
 @pytest.mark.parametrize("option", ["--device", "--pid"])
@@ -816,3 +816,12 @@ def test_a_folder_may_hold_json_that_is_no_trace(run: Run) -> None:
     named = run("ingest", CONFIG)
     assert named.exit_code == ExitCode.BAD_INPUT
     assert not named.stdout
+
+
+def test_an_empty_selection_names_what_there_is(run: Run, demo: str) -> None:
+    result = run("passes", demo, "--device", 99)
+    assert result.exit_code == ExitCode.REFUSED
+    assert "kernels run on device 0 (pid 0)" in result.stderr
+    backwards = run("passes", demo, "--from", 2, "--to", 1)
+    assert backwards.exit_code == ExitCode.USAGE
+    assert "--from 2 is not before --to 1" in backwards.stderr

@@ -28,6 +28,9 @@ def settings_from(store: Store, options: dict[str, Any]) -> Settings:
     """
     config = options.get("config")
     capture = options.get("capture")
+    start, end = options.get("start"), options.get("end")
+    if start is not None and end is not None and start >= end:
+        raise UsageError(f"--from {start:g} is not before --to {end:g}")
     return Settings(
         run=options.get("run"),
         tags=_tags(options.get("tag") or ()),
@@ -41,8 +44,8 @@ def settings_from(store: Store, options: dict[str, Any]) -> Settings:
         pid=options.get("pid"),
         device=options.get("device"),
         phase=options.get("phase"),
-        from_ns=_nanoseconds(options.get("start")),
-        to_ns=_nanoseconds(options.get("end")),
+        from_ns=_nanoseconds(start),
+        to_ns=_nanoseconds(end),
         capture=find_trace(store, str(capture)) if capture else None,
     )
 

@@ -45,7 +45,9 @@ select
             || d.places
             || '; choose one with --device or --pid'
         when w.n_selected = 0
-        then 'nothing is left by --device, --pid, --from and --to'
+        then
+            'nothing is left by --device, --pid, --from and --to; kernels run on '
+            || coalesce(d.places, 'no device')
         when n.rule_name is not null
         then
             'no hit of '
