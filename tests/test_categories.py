@@ -11,7 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from trace_sql.profile import CategoryRule, NameRule, Profile, load_profiles, sql_string
+from trace_sql.literal import sql_string
+from trace_sql.profile import CategoryRule, NameRule, Profile, load_profiles
 
 FACTS = Path(__file__).resolve().parents[1] / ".." / "shared" / "facts" / "models" / "kernels.csv"
 

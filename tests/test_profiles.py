@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from trace_sql.errors import UsageError
+from trace_sql.literal import sql_string
 from trace_sql.model import Model
 from trace_sql.profile import (
     Boundary,
@@ -21,7 +22,6 @@ from trace_sql.profile import (
     infer,
     load_profiles,
     parse_hits,
-    sql_string,
 )
 from trace_sql.resources import data_folder
 
@@ -121,24 +121,20 @@ def test_boundary_examples(boundary: Boundary) -> None:
         assert not any(matches(rule, example) for rule in patterns["entry"])
 
 
-@pytest.mark.parametrize(
-    "profile", [p for p in PROFILES.values() if p.prepare_kernels], ids=lambda p: p.name
-)
-def test_prepare_examples(profile: Profile) -> None:
-    for example in profile.prepare_examples:
-        assert any(matches(rule, example) for rule in profile.prepare_kernels)
-    for rule in profile.prepare_kernels:
-        assert any(matches(rule, example) for example in profile.prepare_examples)
+@pytest.mark.parametrize("table", ["prepare_kernels", "prologue_start"])
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda p: p.name)
+def test_examples_of_lists_of_patterns(profile: Profile, table: str) -> None:
+    rules = getattr(profile, table)
+    examples = getattr(profile, f"{table.split('_')[0]}_examples")
+    for example in examples:
+        assert any(matches(rule, example) for rule in rules)
+    for rule in rules:
+        assert any(matches(rule, example) for example in examples)
 
 
-@pytest.mark.parametrize(
-    "profile", [p for p in PROFILES.values() if p.prologue_start], ids=lambda p: p.name
-)
-def test_prologue_examples(profile: Profile) -> None:
-    for example in profile.prologue_examples:
-        assert any(matches(rule, example) for rule in profile.prologue_start)
-    for rule in profile.prologue_start:
-        assert any(matches(rule, example) for example in profile.prologue_examples)
+def test_some_profile_has_each_list_of_patterns() -> None:
+    assert any(profile.prepare_kernels for profile in PROFILES.values())
+    assert any(profile.prologue_start for profile in PROFILES.values())
 
 
 # --- real traces: what a boundary's count says about them

@@ -23,6 +23,7 @@ from trace_sql import __version__
 from trace_sql.base_tables import BASE_TABLES
 from trace_sql.errors import TraceSqlError
 from trace_sql.events import FACT_COLUMNS
+from trace_sql.literal import sql_string
 from trace_sql.resources import data_folder
 from trace_sql.store import Settings, Store, TraceEntry
 from trace_sql.views import View, load_views, render, sources
@@ -86,7 +87,7 @@ def _compute(
             def create(view: View) -> None:
                 with contextlib.closing(connection.cursor()) as cursor:
                     if _parquet(folder, view.name).is_file():
-                        source = f"from '{_quoted(_parquet(folder, view.name))}'"
+                        source = f"from {sql_string(_parquet(folder, view.name))}"
                         cursor.execute(f"create view {view.name} as {source}")
                         return
                     kind = "table" if view.keep else "view"
@@ -146,8 +147,8 @@ def _provide(
     for table, columns in BASE_TABLES.items():
         if table in rows:
             create_table(connection, table, columns, rows[table])
-    paths = ", ".join(f"'{_quoted(entry.events_path)}'" for entry in entries)
-    facts = ", ".join(f"'{_quoted(entry.facts_path)}'" for entry in entries)
+    paths = ", ".join(sql_string(entry.events_path) for entry in entries)
+    facts = ", ".join(sql_string(entry.facts_path) for entry in entries)
     connection.execute(
         "create view raw_events as select *, file_row_number as event_id "
         f"from read_parquet([{paths}], file_row_number = true)"
@@ -160,9 +161,9 @@ def _provide(
 def _write(connection: Any, folder: Path, name: str, trace_id: str) -> None:
     """Write one relation whole, without the rows of a capture trace beside it."""
     work = folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
-    rows = f"from {name} where trace_id = '{trace_id}'"
+    rows = f"from {name} where trace_id = {sql_string(trace_id)}"
     try:
-        connection.execute(f"copy ({rows}) to '{_quoted(work)}' (format parquet)")
+        connection.execute(f"copy ({rows}) to {sql_string(work)} (format parquet)")
         work.replace(_parquet(folder, name))
     finally:
         work.unlink(missing_ok=True)
@@ -190,7 +191,3 @@ def _drop_stale(folder: Path) -> None:
     for other in folder.parent.glob("[0-9a-f]*"):
         if not other.name.startswith(current):
             shutil.rmtree(other, ignore_errors=True)
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")

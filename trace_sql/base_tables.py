@@ -12,7 +12,6 @@ BASE_TABLES: dict[str, dict[str, str]] = {
         "run": "VARCHAR",
         "tags": "MAP(VARCHAR, VARCHAR)",
         "config_path": "VARCHAR",
-        "given": "VARCHAR",
     },
     "trace_settings": {
         "trace_id": "VARCHAR",

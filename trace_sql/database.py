@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from trace_sql.analysis import STORED_TABLES, analysed, create_table
 from trace_sql.base_tables import BASE_TABLES
 from trace_sql.errors import EmptyInputError, RefusedError, TraceSqlError, UsageError
+from trace_sql.literal import sql_string
 from trace_sql.store import Settings, Store
 from trace_sql.views import View, load_views, sources
 
@@ -93,19 +93,19 @@ class Database:
     def require_split(self, trace_id: str) -> None:
         """Raise what the trace's verdict says, unless it was split into passes."""
         # What needs no splitting is asked first: most of the views are not computed for it.
-        for view in ("unsplittable", "trace_verdicts"):
-            if view == "trace_verdicts":
-                # In one go with what every answer ends with.
-                self._analysed([view, "trace_warnings"])
-            rows = self.query(
-                f"select verdict, message from {view} where trace_id = ?", [trace_id]
-            ).rows
-            for verdict, message in rows:
-                text = f"{self._store.entry(trace_id).name}: {message}"
-                if verdict == "empty":
-                    raise EmptyInputError(text)
-                if verdict == "refused":
-                    raise RefusedError(text)
+        self._refuse("unsplittable", trace_id)
+        # In one go with what every answer ends with.
+        self._analysed(["trace_verdicts", "trace_warnings"])
+        self._refuse("trace_verdicts", trace_id)
+
+    def _refuse(self, view: str, trace_id: str) -> None:
+        sql = f"select verdict, message from {view} where trace_id = ?"
+        for verdict, message in self.query(sql, [trace_id]).rows:
+            text = f"{self._store.entry(trace_id).name}: {message}"
+            if verdict == "empty":
+                raise EmptyInputError(text)
+            if verdict == "refused":
+                raise RefusedError(text)
 
     def _provide_raw(self) -> None:
         entries = [self._store.entry(trace_id) for trace_id in self._traces]
@@ -123,7 +123,6 @@ class Database:
                     entry.settings.run,
                     entry.settings.tags or {},
                     entry.settings.config_path,
-                    json.dumps(entry.settings.given()),
                 )
                 for entry in entries
             ],
@@ -136,7 +135,7 @@ class Database:
         if not paths:
             create_table(self._connection, name, dict(columns), [])
             return
-        listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+        listed = ", ".join(map(sql_string, paths))
         extra = "*, file_row_number as event_id" if numbered else "*"
         self._connection.execute(
             f"create view {name} as select {extra} "
@@ -172,8 +171,8 @@ class Database:
         if self._locked:
             return
         self._locked = True
-        folder = str(self._store.folder.resolve()).replace("'", "''")
-        self._connection.execute(f"set allowed_directories = ['{folder}']")
+        folder = sql_string(self._store.folder.resolve())
+        self._connection.execute(f"set allowed_directories = [{folder}]")
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
 

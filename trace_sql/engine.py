@@ -12,40 +12,24 @@ if TYPE_CHECKING:
     from duckdb import (
         DuckDBPyConnection,
         Error,
-        InvalidInputException,
         IOException,
         StatementType,
         __version__,
         connect,
     )
-else:
-    try:
-        from _duckdb import (
-            DuckDBPyConnection,
-            Error,
-            InvalidInputException,
-            IOException,
-            StatementType,
-            __version__,
-            connect,
-        )
-    except ImportError:
-        from duckdb import (
-            DuckDBPyConnection,
-            Error,
-            InvalidInputException,
-            IOException,
-            StatementType,
-            __version__,
-            connect,
-        )
 
 __all__ = [
     "DuckDBPyConnection",
     "Error",
     "IOException",
-    "InvalidInputException",
     "StatementType",
     "__version__",
     "connect",
 ]
+
+if not TYPE_CHECKING:
+    try:
+        import _duckdb as _engine
+    except ImportError:
+        import duckdb as _engine
+    globals().update({name: getattr(_engine, name) for name in __all__})

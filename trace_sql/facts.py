@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trace_sql import __version__
 from trace_sql.events import DEVICE_CATEGORIES, FACT_COLUMNS, SCHEMA_VERSION
+from trace_sql.literal import sql_string
 from trace_sql.source import Source
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def write_facts(
     facts |= {flag: _flag(metadata.get(flag)) for flag in flags}
     facts |= {column: counted[column] for column in FACT_COLUMNS if column in counted}
     values = ", ".join(f"?::{kind} as {column}" for column, kind in FACT_COLUMNS.items())
-    target = quoted(str(out / "facts.parquet"))
+    target = sql_string(out / "facts.parquet")
     connection.execute(
         f"copy (select {values}) to {target} (format parquet, compression zstd)",
         [facts[column] for column in FACT_COLUMNS],
@@ -90,7 +91,7 @@ def _count_events(connection: engine.DuckDBPyConnection, out: Path) -> dict[str,
             coalesce(
                 bool_or({runtime} and regexp_matches(name, '^cu(da)?[A-Z]')), false
             ) as has_cuda
-        from read_parquet({quoted(str(out / "events.parquet"))})
+        from read_parquet({sql_string(out / "events.parquet")})
         """
     )
     row = cursor.fetchone()
@@ -176,8 +177,3 @@ def _text(value: object) -> str | None:
 def _json(value: object) -> str:
     """Return JSON text without lone surrogates, which Parquet could not hold."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
-
-
-def quoted(text: str) -> str:
-    """Return `text` as an SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"

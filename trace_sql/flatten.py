@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from trace_sql.document import Document, IrregularError
 from trace_sql.errors import BadInputError, NotATraceError, TraceSqlError
 from trace_sql.events import EVENT_COLUMNS
-from trace_sql.facts import quoted, write_facts
+from trace_sql.facts import write_facts
+from trace_sql.literal import sql_string
 from trace_sql.source import Progress, Source
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _copy_events(
     _provide_pieces(connection, source, document.pieces(exact=exact), out, failures)
     try:
         connection.execute(
-            f"copy ({sql}) to {quoted(str(out / 'events.parquet'))}"
+            f"copy ({sql}) to {sql_string(out / 'events.parquet')}"
             f" (format parquet, compression zstd, row_group_size {_ROW_GROUP})"
         )
     except engine.IOException:
@@ -159,7 +160,7 @@ def _provide_pieces(
         for piece in pieces:
             paths.append(folder / str(len(paths)))
             paths[-1].write_bytes(b"[" + piece + b"]")
-        listed = ", ".join(quoted(str(path)) for path in paths)
+        listed = ", ".join(sql_string(path) for path in paths)
         rows = f"content as piece from read_text([{listed}])" if paths else "'[]' as piece"
         connection.execute(f"create or replace temp view pieces as select {rows}")
         return
@@ -212,7 +213,7 @@ def _regular_sql(trace_id: str) -> str:
         )
     )
     columns = {
-        "trace_id": quoted(trace_id),
+        "trace_id": sql_string(trace_id),
         "ts_ns": "(event.ts * 1000)::BIGINT",
         "dur_ns": "(event.dur * 1000)::BIGINT",
         "args": "event.args::VARCHAR",
@@ -233,11 +234,11 @@ def _regular_sql(trace_id: str) -> str:
                 event,
                 keys,
                 odd,
-                json_transform(event.args, {quoted(json.dumps(ids))}) as ids
+                json_transform(event.args, {sql_string(json.dumps(ids))}) as ids
             from (
                 select
-                    regexp_matches(piece, {quoted(odd)}) as odd,
-                    unnest(from_json(piece, {quoted(json.dumps([event]))})) as event,
+                    regexp_matches(piece, {sql_string(odd)}) as odd,
+                    unnest(from_json(piece, {sql_string(json.dumps([event]))})) as event,
                     unnest(json_keys(piece, '$[*]')) as keys
                 from pieces
             )
@@ -252,7 +253,7 @@ def _events_sql(trace_id: str) -> str:
     known = {key: None for key in event}
     ids = {key: "VARCHAR" for key in _ID_ARGS.values()}
     columns = {
-        "trace_id": quoted(trace_id),
+        "trace_id": sql_string(trace_id),
         "ts_ns": _nanoseconds("ts"),
         "dur_ns": _nanoseconds("dur"),
         "args": "event.args::VARCHAR",
@@ -264,13 +265,13 @@ def _events_sql(trace_id: str) -> str:
     old_id = """json_extract_string(event.args, '$."external id"')"""
     columns["external_id"] = _integer(f"""coalesce(ids."External id", {old_id})""")
     chosen = ", ".join(f"{columns[column]} as {column}" for column in EVENT_COLUMNS)
-    other = f"json_merge_patch(raw, {quoted(json.dumps(known))}::JSON)"
+    other = f"json_merge_patch(raw, {sql_string(json.dumps(known))}::JSON)"
     return f"""
         select {chosen}
         from (
             select
                 event,
-                json_transform(event.args, {quoted(json.dumps(ids))}) as ids,
+                json_transform(event.args, {sql_string(json.dumps(ids))}) as ids,
                 case
                     when raw is null then 'null'
                     when not starts_with(raw::VARCHAR, '{{') then raw::VARCHAR
@@ -288,7 +289,7 @@ def _events_sql(trace_id: str) -> str:
                 end as extra
             from (
                 select
-                    unnest(from_json(piece, {quoted(json.dumps([event]))})) as event,
+                    unnest(from_json(piece, {sql_string(json.dumps([event]))})) as event,
                     unnest(from_json(piece, '["JSON"]')) as raw
                 from pieces
             )

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from trace_sql.errors import RefusedError, UsageError
+from trace_sql.literal import sql_string
 from trace_sql.model import Model
-from trace_sql.profile import Boundary, Hits, Profile, infer, load_profiles, sql_string
+from trace_sql.profile import Boundary, Hits, Profile, infer, load_profiles
 from trace_sql.store import Settings
 
 

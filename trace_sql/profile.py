@@ -25,7 +25,6 @@ from trace_sql.rules import (
     NameRule,
     Profile,
     parse_hits,
-    sql_string,
 )
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "infer",
     "load_profiles",
     "parse_hits",
-    "sql_string",
 ]
 
 _CONFIDENCE = ("golden", "trace", "source")

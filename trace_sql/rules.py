@@ -13,11 +13,6 @@ OTHER = "other"
 """The category of a kernel that no rule knows."""
 
 
-def sql_string(text: str) -> str:
-    """Return `text` as an SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 @dataclass(frozen=True)
 class Hits:
     """How many anchors one pass has: `per_layer` * N + `extra`, N = layers of the config."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trace_sql.contract import Contract, parse_contract
+from trace_sql.literal import sql_string
 from trace_sql.resources import data_folder
 
 LAYERS = ("stage", "classify", "window", "assign", "measure", "report")
@@ -109,8 +110,3 @@ def _environment(jinja2: Any) -> Any:
     )
     environment.filters["quoted"] = sql_string
     return environment
-
-
-def sql_string(text: str) -> str:
-    """Quote text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
