@@ -20,7 +20,7 @@ demo: $(VENV)/.ready ## the layer report of the trace that ships here
 	$(BIN)/trace-sql layers $(DEMO_TRACE) --config $(DEMO)/config.json
 
 test: $(VENV)/.ready ## all tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 check: $(VENV)/.ready ## format, lint, types, import direction, SQL format
 	$(BIN)/ruff format --check .

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trace_sql import document
+from trace_sql import flatten as flattening
 from trace_sql.errors import BadInputError, TraceSqlError
 from trace_sql.events import EVENT_COLUMNS, FACT_COLUMNS
 from trace_sql.flatten import flatten
@@ -120,6 +121,22 @@ def test_real_trace_is_rebuilt_exactly(path: Path, tmp_path: Path) -> None:
             value = args.get(key)
             # The stream of some HIP calls is an address, "0x0".
             assert got[column] == (value if isinstance(value, int) else None)
+
+
+@pytest.mark.skipif(not TRACES, reason="needs the real traces in ../shared/traces")
+@pytest.mark.parametrize("limit", [0, 100_000], ids=["by size", "while reading"])
+def test_large_file_gives_the_same(
+    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = SHARED / "traces" / "hf_bert_small_h100.json.gz"
+    small = flattened(path, tmp_path / "small")
+    # Either the file itself has more bytes, or only what is in it.
+    assert (path.stat().st_size > limit) == (limit == 0)
+    monkeypatch.setattr(flattening, "_SMALL", limit)
+    large = flattened(path, tmp_path / "large")
+    assert large[0] == small[0]
+    assert large[1].pop("ingested_at") >= small[1].pop("ingested_at")
+    assert large[1] == small[1]
 
 
 @pytest.mark.skipif(not TRACES, reason="needs the real traces in ../shared/traces")

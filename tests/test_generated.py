@@ -1,7 +1,5 @@
 """Made traces: for every device event the split is right, or it is refused; never wrong in silence.
 
-Many small traces are analysed in one session, as the views allow: planning costs more than work.
-
 What a trace cannot tell, the split says it does not know (region NULL), with three exceptions
 that `allowed` lists: what belongs to epilogue, prologue or neither is only known for kernels whose
 launch lies in a step annotation; an embedding of unknown name is known from its graph launch only;
@@ -10,258 +8,24 @@ collectives of a graph that start inside the next layer have no launch of their 
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
-import duckdb
 import pytest
 from conftest import Analyse
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from splits import Case, Split, assert_right, split_all, wrong_events
 
-from fixtures import Made, Pass, Row, Scenario, kind, kinds, make, write
+from fixtures import Made, Pass, Scenario, kind, kinds, write
 from fixtures.scenario import Phase as Doing
 from fixtures.scenario import Tamper
-from trace_sql.analysis import create_table
-from trace_sql.base_tables import BASE_TABLES
-from trace_sql.parameters import parameters
-from trace_sql.store import Settings
-from trace_sql.views import load_views, render, sources
 
-KINDS = kinds()
-DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
-
-
-@dataclass(frozen=True)
-class Case:
-    """A trace to make, and what is told about it."""
-
-    kind: str
-    layers: int
-    scenario: Scenario = field(default_factory=Scenario)
-    told: int | None = None
-    """The layer count that is given, right or wrong."""
-    tampered_pass: tuple[Tamper, int] | None = None
-    """One pass is tampered with, the one of this number (modulo their count)."""
-
-    def made(self) -> Made:
-        made = make(kind(self.kind).model_config(self.layers), self.kind, self.scenario)
-        if self.tampered_pass is not None:
-            tamper_with_one(made, *self.tampered_pass)
-        return made
-
-
-@dataclass(frozen=True)
-class Split:
-    """What the product finds in one made trace."""
-
-    made: Made
-    verdict: dict[str, Any]
-    passes: list[dict[str, Any]]
-    places: dict[int, tuple[int | None, int | None, str | None, str | None]]
-    """pass_no, layer_no, slot and region by event_id"""
-
-
-def tamper_with_one(made: Made, how: Tamper, number: int) -> None:
-    """Rename kernels of one pass: a boundary kernel that is missing, or one too many.
-
-    One is left: kernels before the first pass with a boundary count as outside of all passes.
-    """
-    shown = made.truth.passes
-    if not shown:
-        return
-    random = Random(number)
-    pass_no = shown[number % len(shown)].pass_no
-    bounds = {*made.truth.anchor_names, *made.truth.entry_names}
-    main = kind(made.truth.kind).streams["main"]
-    rows = [row for row in made.truth.rows or () if row.pass_no == pass_no]
-    hits = [row.event_id for row in rows if made.events[row.event_id]["name"] in bounds]
-    others = [
-        row.event_id
-        for row in rows
-        if row.region == "layer" and row.event_id not in hits
-        if made.events[row.event_id]["tid"] == main
-        and "attn" not in made.events[row.event_id]["name"]
-    ]
-    if how == "double" and others:
-        made.events[random.choice(others)]["name"] = made.truth.anchor_names[0]
-    elif how != "double" and len(hits) > 1:
-        made.events[hits[0] if how == "shift" else random.choice(hits)]["name"] = "renamed"
-
-
-# The session: what `analysis` does for one trace, for many.
-
-
-@cache
-def in_order(*targets: str) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-
-    def visit(name: str) -> None:
-        for source in sorted(sources(name) & load_views().keys()):
-            visit(source)
-        found[name] = None
-
-    for target in targets:
-        visit(target)
-    return tuple(found)
-
-
-def event_row(trace_id: str, event_id: int, event: dict[str, Any]) -> tuple[Any, ...]:
-    args = event.get("args") or {}
-    values = {
-        "event_id": event_id,
-        "trace_id": trace_id,
-        **{key: event.get(key) for key in ("ph", "cat", "name")},
-        **{key: str(event[key]) if key in event else None for key in ("pid", "tid", "id")},
-        "ts_ns": event.get("ts"),
-        "dur_ns": event.get("dur"),
-        "external_id": args.get("External id"),
-        **{key: args.get(key) for key in ("device", "stream", "correlation")},
-        "args": json.dumps(args),
-    }
-    return tuple(values.get(column) for column in BASE_TABLES["raw_events"])
-
-
-def split_all(cases: Sequence[Case]) -> list[Split]:
-    """Analyse the traces of `cases`, none of which has a config."""
-    mades = [case.made() for case in cases]
-    rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in BASE_TABLES}
-    values: dict[str, Any] = {}
-    for number, (case, made) in enumerate(zip(cases, mades, strict=True)):
-        trace_id = f"{number:04}"
-        given = parameters(trace_id, Settings(num_layers=case.told))
-        values = dict(given.values)
-        for table, more in given.rows.items():
-            rows[table] = more if table == "boundary_rules" else rows[table] + more
-        rows["raw_events"] += [event_row(trace_id, i, e) for i, e in enumerate(made.events)]
-        start = min((event["ts"] for event in made.events), default=0)
-        fact = {"trace_id": trace_id, "name": trace_id, "min_ts_ns": start}
-        rows["raw_facts"].append(tuple(fact.get(column) for column in BASE_TABLES["raw_facts"]))
-    with contextlib.closing(duckdb.connect()) as connection:
-        for table, columns in BASE_TABLES.items():
-            create_table(connection, table, columns, [])
-            fill(connection, table, columns, rows[table])
-        for name in in_order("activity_layers", "passes", "trace_verdicts"):
-            view = load_views()[name]
-            what = "table" if view.keep else "view"
-            connection.execute(f"create {what} {name} as {render(view, values)}")
-        places: dict[str, dict[int, Any]] = {}
-        for trace_id, event_id, *place in connection.execute(
-            "select trace_id, event_id, pass_no, layer_no, slot, region from activity_layers"
-        ).fetchall():
-            places.setdefault(trace_id, {})[event_id] = tuple(place)
-        passes = dicts(connection, "from passes order by trace_id, pass_no")
-        verdicts = {row["trace_id"]: row for row in dicts(connection, "from trace_verdicts")}
-    return [
-        Split(
-            made,
-            verdicts[f"{number:04}"],
-            [row for row in passes if row["trace_id"] == f"{number:04}"],
-            places.get(f"{number:04}", {}),
-        )
-        for number, made in enumerate(mades)
-    ]
-
-
-def fill(connection: Any, table: str, columns: dict[str, str], rows: list[Any]) -> None:
-    """Insert many rows at once: one list a column."""
-    if rows:
-        lists = ", ".join(f"unnest(?::{kind}[])" for kind in columns.values())
-        connection.execute(
-            f"insert into {table} select {lists}", [list(c) for c in zip(*rows, strict=True)]
-        )
-
-
-def dicts(connection: Any, sql: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(sql)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-# The judgement.
-
-
-def in_steps(made: Made) -> dict[int, tuple[bool, bool]]:
-    """Tell of each device event whether a graph and whether a step annotation launched it."""
-    steps = [
-        (event["pid"], event["tid"], event["ts"], event["ts"] + event["dur"])
-        for event in made.events
-        if event.get("cat") == "user_annotation" and "ProfilerStep" not in event["name"]
-    ]
-    calls = {
-        event["args"]["correlation"]: event
-        for event in made.events
-        if event.get("cat") in ("cuda_runtime", "cuda_driver")
-    }
-    found = {}
-    for event_id, event in enumerate(made.events):
-        if event.get("cat") in DEVICE:
-            call = calls.get(event["args"]["correlation"])
-            found[event_id] = (
-                call is not None and "Graph" in call["name"],
-                any(
-                    (call["pid"], call["tid"]) == (pid, tid) and start <= call["ts"] < end
-                    for pid, tid, start, end in steps
-                    if call is not None
-                ),
-            )
-    return found
-
-
-def wrong_events(case: Case, split: Split, configured: bool = False) -> list[str]:
-    """List the events whose place is wrong and not allowed to be."""
-    if split.verdict["verdict"] == "refused":
-        return []
-    made = split.made
-    rows = made.truth.rows or []
-    side = kind(case.kind).streams["side"]
-    # A pass of which no boundary is left has no number of its own; the others keep their order.
-    left = (r for r in rows if made.events[r.event_id]["name"] in made.truth.anchor_names)
-    offset = min((row.pass_no for row in left if row.pass_no is not None), default=0)
-    known = in_steps(made)
-    refused = any(row["status"] == "refused" for row in split.passes)
-    complete = not (case.scenario.cut_start or case.scenario.cut_end or refused)
-
-    def allowed(row: Row, region: str | None) -> bool:
-        graph, stepped = known[row.event_id]
-        if made.events[row.event_id]["tid"] == side and graph and case.scenario.side == "late":
-            return True
-        if region is None:
-            return not (complete and stepped)
-        if "layer" in (row.region, region):
-            return False
-        nameless = case.kind == "vllm_gptoss_amd" and not configured
-        return not stepped or (nameless and row.region == "prologue" and not graph)
-
-    wrong = []
-    for row in rows:
-        pass_no, layer_no, slot, region = split.places[row.event_id]
-        in_layer = row.region == "layer"
-        expected = (row.layer_no, row.slot if in_layer else None, row.region)
-        right = (layer_no, slot, region) == expected and (
-            region == "outside" or pass_no == (row.pass_no or 0) - offset
-        )
-        if not right and not allowed(row, region):
-            name = made.events[row.event_id]["name"][:50]
-            wrong.append(f"{row} is {split.places[row.event_id]} ({name})")
-    return wrong
-
-
-def assert_right(cases: Sequence[Case]) -> list[Split]:
-    """Fail with the first trace that is wrong, in words that make it again."""
-    splits = split_all(cases)
-    for case, split in zip(cases, splits, strict=True):
-        if wrong := wrong_events(case, split):
-            evidence = "\n".join(f"{row['status']}: {row['evidence']}" for row in split.passes)
-            pytest.fail(f"{case!r}\n{evidence}\n{len(wrong)} wrong, first {wrong[0]}")
-    return splits
+KINDS = [name for name in kinds() if kind(name).profile is None]
+"""Those that are split without a config; test_kinds.py has the others."""
 
 
 # Scenarios.
@@ -487,18 +251,20 @@ def written(made: Made, folder: Path) -> Path:
     return path
 
 
-def assert_all_right(case: Case, made: Made, found: Any, configured: bool) -> None:
+def assert_all_right(case: Case, made: Made, found: Any) -> None:
     split = Split(
         made,
         found.verdict,
         found.passes,
         {
-            act["event_id"]: (act["pass_no"], act["layer_no"], act["slot"], act["region"])
+            act["event_id"]: tuple(
+                act[key] for key in ("pass_no", "loop_no", "layer_no", "slot", "region")
+            )
             for act in found.activities
         },
     )
     assert split.verdict["verdict"] == "split", split.verdict["message"]
-    assert wrong_events(case, split, configured) == []
+    assert wrong_events(case, split) == []
     assert not [row for row in split.passes if row["status"] == "refused"]
 
 
@@ -544,7 +310,7 @@ def test_look_alikes_of_real_traces_hold(
     case, made = look_alike()
     config = kind(case.kind).model_config(case.layers)
     found = analyse(written(made, tmp_path), **({"config": config} if configured else {}))
-    assert_all_right(case, made, found, configured)
+    assert_all_right(replace(case, configured=configured), made, found)
     assert [row["complete"] for row in found.passes][-1]
     assert found.verdict["n_layers"] == case.layers
     if look_alike is like_sglang_prefill:
@@ -562,7 +328,7 @@ def test_pieces_may_run_on_another_stream_than_attention(analyse: Analyse, tmp_p
             event["tid"] = event["args"]["stream"] = 9
     for told in ({}, {"num_layers": 24}):
         found = analyse(written(made, tmp_path), **told)
-        assert_all_right(case, made, found, configured=False)
+        assert_all_right(case, made, found)
 
 
 def test_kernels_of_two_devices_need_a_choice(analyse: Analyse, tmp_path: Path) -> None:
@@ -576,7 +342,7 @@ def test_kernels_of_two_devices_need_a_choice(analyse: Analyse, tmp_path: Path) 
         found = analyse(path, device=device)
         rows = [row for row in made.truth.rows or () if row.device == device]
         one = replace(made, truth=replace(made.truth, rows=rows))
-        assert_all_right(case, one, found, configured=False)
+        assert_all_right(case, one, found)
         assert [row["status"] for row in found.passes] == ["complete", "complete"]
 
 
@@ -607,7 +373,7 @@ def test_passes_may_have_boundaries_of_different_kernels(
     made = case.made()
     renamed(made, 1, fused, FUSED)
     found = analyse(written(made, tmp_path), **told)
-    assert_all_right(case, made, found, configured=False)
+    assert_all_right(case, made, found)
     plain, both = "flashinfer_fused_add_rmsnorm", "allreduce_fusion"
     assert [row["rule"] for row in found.passes] == [plain, both, plain]
 

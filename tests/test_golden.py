@@ -311,8 +311,13 @@ def test_a_trace_without_known_boundaries_is_refused(
 ) -> None:
     found = analyse(trace(shared, name))
     assert found.verdict["verdict"] == "refused"
-    assert found.verdict["message"].startswith("no boundary kernel of profile generic among ")
-    assert "--anchor-kernel" in found.verdict["message"]
+    message = found.verdict["message"]
+    if name == "torch_compile_triton":
+        # Two compiled norms, and no pass around them.
+        assert "no whole pass proves a layer count" in message
+    else:
+        assert message.startswith("no boundary kernel of profile generic among ")
+        assert "--anchor-kernel" in message
     assert {(a["pass_no"], a["layer_no"], a["region"]) for a in found.activities} == {(None,) * 3}
 
 

@@ -58,7 +58,8 @@ def test_a_warm_answer_needs_neither_arrow_nor_templates(command: str, tmp_path:
         names = re.findall(r"^import time:.*\|\s*(\w+)$", done.stderr, re.MULTILINE)
         return set(names) & set(HEAVY)
 
-    assert {"_duckdb", "jinja2"} <= loaded(cold), "the first answer must need them"
+    # Templates are rendered once for all traces.
+    assert "_duckdb" in loaded(cold), "the first answer must need it"
     assert loaded(warm) & {"pyarrow", "jinja2"} == set()
     assert warm.stdout == cold.stdout
 

@@ -19,18 +19,40 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fixtures as made_traces
-from fixtures import Made, Pass, Scenario, make, serving, truth_path, write, write_big, write_ranks
+from fixtures import (
+    Made,
+    Pass,
+    PassTruth,
+    Scenario,
+    make,
+    serving,
+    truth_path,
+    write,
+    write_big,
+    write_ranks,
+)
 from fixtures.__main__ import DEMO, write_demo
-from fixtures.kinds import SEQUENCES
+from fixtures.kinds import PARTS, SEQUENCES
+from fixtures.order import layer_tags
 
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared"
 DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
 KINDS = made_traces.kinds()
+LOOPED = [name for name in KINDS if made_traces.kind(name).visits.loops]
+DRAFTED = [name for name in KINDS if made_traces.kind(name).draft]
 Event = dict[str, Any]
 
 
 def small(kind: str, scenario: Scenario, layers: int = 3) -> Made:
+    if not may_loop(kind):
+        passes = tuple(replace(plan, loops=None) for plan in scenario.passes)
+        scenario = replace(scenario, loops=1, passes=passes)
     return make(made_traces.kind(kind).model_config(layers), kind, scenario)
+
+
+def may_loop(kind: str) -> bool:
+    """Whether a kind can loop: by its config, or as its layers do not say where they stand."""
+    return kind.startswith(("hf_", "sglang_", "vllm_")) or kind in LOOPED
 
 
 def device_events(made: Made) -> list[Event]:
@@ -84,9 +106,10 @@ scenarios = st.builds(
     passes=st.lists(
         st.builds(
             Pass,
-            phase=st.sampled_from(["prefill", "decode", "mixed"]),
+            phase=st.sampled_from(["prefill", "decode", "mixed", "verify"]),
             requests=st.integers(1, 64),
             slow=st.sampled_from([1.0, 3.0]),
+            loops=st.sampled_from([None, None, 3]),
         ),
         min_size=1,
         max_size=3,
@@ -123,7 +146,35 @@ def test_rows_name_every_device_event_once(kind: str, layers: int, scenario: Sce
     for row in rows:
         assert row.device == made.events[row.event_id]["args"]["device"]
         assert (row.region == "layer") == (row.layer_no is not None) == (row.slot is not None)
+        assert row.region != "layer" or row.loop_no is not None
         assert (row.region == "outside") == (row.pass_no is None)
+
+
+def visited(kind: str, layers: int, loops: int) -> list[tuple[int, int]]:
+    """List (visit, layer) in the order in which a whole pass visits them, by hand."""
+    if kind.startswith("huginn"):
+        prelude, coda = {1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (2, 1)}.get(layers, (2, 2))
+        core = range(prelude, layers - coda)
+        order = [*range(prelude), *list(core) * loops, *range(layers - coda, layers)]
+    elif kind.startswith("hrm"):
+        low, high = list(range(layers)), list(range(layers, 2 * layers))
+        order = (low * 3 + high) * loops
+    else:
+        order = list(range(layers)) * loops
+    return [(order[:place].count(layer), layer) for place, layer in enumerate(order)]
+
+
+def expected_hits(spec: made_traces.Kind, one: PassTruth, layers: int) -> int:
+    """Count a whole pass's boundary kernels by the kind's formula."""
+    own = layer_tags(spec.model_config(layers), spec)
+    tagged = Counter(tag for visit in one.layers for tag in own[visit.layer_no])
+    runs = layers if not spec.name.startswith("huginn") else layers - visited_once(layers)
+    tagged["loop_first"] = len(one.layers) // runs
+    return spec.hits(len(one.layers), tagged)
+
+
+def visited_once(layers: int) -> int:
+    return sum({1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (2, 1)}.get(layers, (2, 2)))
 
 
 @calm
@@ -132,7 +183,8 @@ def test_passes_are_whole_and_in_order(kind: str, layers: int, scenario: Scenari
     made = small(kind, scenario, layers)
     truth = made.truth
     spec = made_traces.kind(kind)
-    assert len(truth.passes) == len(scenario.passes) * scenario.devices
+    plans = [plan for plan in scenario.passes for _ in range(scenario.devices)]
+    assert len(truth.passes) == len(plans)
     for one in truth.passes:
         assert one.complete
         mine = [
@@ -144,24 +196,34 @@ def test_passes_are_whole_and_in_order(kind: str, layers: int, scenario: Scenari
         assert one.start_ns == min(e["ts"] for e, _ in mine)
         assert one.end_ns == max(e["ts"] + e["dur"] for e, _ in mine)
         assert made.events[one.first_event]["ts"] == one.start_ns
+        loops = scenario.passes[one.pass_no].loops or scenario.loops
+        assert one.loops == (loops if may_loop(kind) else 1)
         visits = [(visit.loop_no, visit.layer_no) for visit in one.layers]
-        assert visits == [(p, n) for p in range(scenario.loops) for n in range(layers)]
+        assert visits == visited(kind, layers, one.loops)
         for visit in one.layers:
             here = (visit.loop_no, visit.layer_no)
             count = sum((row.loop_no, row.layer_no) == here for _, row in mine)
             assert (visit.complete, visit.n_events) == (True, count)
 
         anchors = sum(e["name"] in truth.anchor_names for e, _ in mine)
-        assert anchors == one.anchor_hits == spec.hits(layers * scenario.loops)
-        assert one.entry_hits == len(truth.entry_names)
+        assert anchors == one.anchor_hits == expected_hits(spec, one, layers)
+        again = spec.anchors.get("entry_tag") == "loop_first"
+        assert one.entry_hits == len(truth.entry_names) * (one.loops if again else 1)
 
         main = sorted(
             ((e["ts"], row) for e, row in mine if e["tid"] == spec.streams["main"]),
             key=lambda pair: pair[0],
         )
+        if spec.loop_start or spec.loop_end:
+            continue
+        place = {visit: number for number, visit in enumerate(visits)}
         region = {"prologue": 0, "layer": 1, "epilogue": 2}
         order = [
-            (region[row.region], row.loop_no or 0, row.layer_no or 0, row.slot or "")
+            (
+                region[row.region],
+                place.get((row.loop_no or 0, row.layer_no or 0), 0),
+                spec.slots.index(row.slot) if row.slot else 0,
+            )
             for _, row in main
         ]
         assert order == sorted(order)
@@ -329,17 +391,19 @@ def test_noise_runs_beside_a_layer_and_belongs_to_no_pass() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tampering_moves_the_counts_of_boundary_kernels(kind: str) -> None:
-    passes = (Pass(),)
+    passes = (Pass(loops=2),)
     spec = made_traces.kind(kind)
+    plain = small(kind, Scenario(passes=passes), 8).truth.passes[0]
+    whole = expected_hits(spec, plain, 8)
     hits = {
         tamper: (one.entry_hits, one.anchor_hits)
         for tamper in ("none", "shift", "double", "thin")
         for one in small(kind, Scenario(passes=passes, tamper=tamper), 8).truth.passes
     }
-    entry = len(spec.entry)
-    assert hits["none"] == (entry, spec.hits(8))
-    assert hits["shift"] == ((0, spec.hits(8)) if entry else (0, spec.hits(8) - 1))
-    assert hits["double"][1] > spec.hits(8) > hits["thin"][1]
+    entry = plain.entry_hits
+    assert hits["none"] == (entry, whole)
+    assert hits["shift"] == ((entry - 1, whole) if entry else (0, whole - 1))
+    assert hits["double"][1] > whole > hits["thin"][1]
     assert small(kind, Scenario(tamper="thin")).truth.expect == "refuse or exact"
 
 
@@ -484,13 +548,14 @@ def test_the_shipped_demo_is_what_the_command_writes(tmp_path: Path) -> None:
 def test_a_kind_uses_what_it_names(name: str) -> None:
     kind = made_traces.kind(name)
     config = kind.model_config(4)
-    tags = {"first", "later", "prefill", "decode", "tp", "nvidia", "amd"}
-    tags |= set(config.get("layer_types", ["full_attention"]))
+    tags = {"first", "later", "loop_first", "loop_later", "prelude", "core", "coda"}
+    tags |= {"visit0", "revisit", "more_runs", "last_run", "stack0", "stack1"}
+    tags |= {"target", "draft", "prefill", "decode", "verify", "tp", "nvidia", "amd"}
+    tags |= {"layer0", "inner", "final"}.union(*(tagging.words for tagging in kind.tags))
+    tags = tags.union(*layer_tags(config, kind))
+    both = [kind] if kind.draft is None else [kind, kind.draft]
     used = {
-        use
-        for steps in (kind.outside, kind.noise, kind.prologue, kind.layer, kind.epilogue)
-        for step in steps
-        for use in step.uses
+        use for one in both for part in PARTS for step in getattr(one, part) for use in step.uses
     }
     assert all(use.tags <= tags for use in used)
     assert kind.repeated <= {use.kernel.alias for use in used}
@@ -502,7 +567,7 @@ def test_a_kind_uses_what_it_names(name: str) -> None:
 
 
 def test_what_cannot_be_made_is_refused() -> None:
-    with pytest.raises(KeyError, match="no kind 'qwen'; there are hf_qwen2_amd"):
+    with pytest.raises(KeyError, match="no kind 'qwen'; there are .*hf_qwen2_amd"):
         made_traces.kind("qwen")
     with pytest.raises(ValueError, match="no num_hidden_layers"):
         make({"model_type": "x"}, "hf_qwen2_amd")

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from trace_sql.errors import UsageError
+from trace_sql.hits import parse_hits
 from trace_sql.literal import sql_string
 from trace_sql.model import Model
 from trace_sql.profile import (
@@ -21,7 +22,6 @@ from trace_sql.profile import (
     Profile,
     infer,
     load_profiles,
-    parse_hits,
 )
 from trace_sql.resources import data_folder
 
@@ -188,7 +188,6 @@ def test_fused_boundaries_stand_where_the_golden_layers_do(
     anchors, entries = hits(rule.anchor, names), hits(rule.entry, names)
     truth = golden(trace)["layer_boundary"]
     assert len(anchors) == rule.hits.count(layers)
-    assert rule.hits.layers(len(anchors)) == layers
     assert entries == truth["start_gpu_indices"][:1]
     assert anchors[0::2] == truth["mid_gpu_indices"]
     assert anchors[1:-1:2] == truth["start_gpu_indices"][1:]
@@ -243,21 +242,35 @@ def test_eager_norms_open_blocks_four_kernels_early() -> None:
         ("N*2-(-1)", 3, 7),
     ],
 )
-def test_hits_and_their_inverse(text: str, layers: int, count: int) -> None:
-    formula = parse_hits(text)
-    assert formula.count(layers) == count
-    assert formula.layers(count) == layers
+def test_hits_of_so_many_layers(text: str, layers: int, count: int) -> None:
+    assert parse_hits(text).count(layers) == count
 
 
-def test_counts_that_no_layer_count_gives() -> None:
-    assert parse_hits("2*N").layers(71) is None
-    assert parse_hits("2*N+1").layers(1) is None
-    assert parse_hits("2*N").layers(0) is None
+def test_layers_of_a_role_have_hits_of_their_own() -> None:
+    formula = parse_hits("2*N + 1 + 3*PLE")
+    assert (formula.role, formula.per_role) == ("PLE", 3)
+    assert formula.count(48, of_role=1) == 100
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "7", "-N", "N*N", "2N", "N/2", "N**2", "M", "N+True", "(N", "__import__('os')", "1.5*N"],
+    [
+        "",
+        "7",
+        "-N",
+        "N*N",
+        "2N",
+        "N/2",
+        "N**2",
+        "M",
+        "N+True",
+        "N*PLE",
+        "N-PLE",
+        "N+A+B",
+        "(N",
+        "__import__('os')",
+        "1.5*N",
+    ],
 )
 def test_formulas_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
@@ -270,7 +283,7 @@ def test_formulas_that_are_none(text: str) -> None:
 def test_own_rules_stand_before_base_rules_and_the_universal_ones_last() -> None:
     profile = PROFILES["qwen_dense"]
     lineage = [part.name for part in profile.lineage()]
-    assert lineage == ["qwen_dense", "generic_addnorm", "transformers_eager", "kernels"]
+    assert lineage == ["qwen_dense", "generic_addnorm", "fields", "transformers_eager", "kernels"]
     assert profile.resolved_slots == ("attn", "ffn")
     assert PROFILES["gpt_oss"].resolved_columns != PROFILES["generic_addnorm"].resolved_columns
     assert profile.resolved_boundaries[0].name == "vllm_fused_add_rms_norm"
@@ -293,7 +306,7 @@ def test_boundary_names_are_unique() -> None:
         ({"model_type": "wrapper", "text_config": {"model_type": "qwen3"}}, "qwen_dense"),
         ({"model_type": "gpt_oss", "text_config": {"model_type": "qwen3"}}, "gpt_oss"),
         ({"model_type": "llama"}, "generic_addnorm"),
-        ({"kv_lora_rank": 512}, "generic_addnorm"),
+        ({"kv_lora_rank": 512}, "dsv3_mla"),
     ],
 )
 def test_identity_decides(config: dict[str, Any], profile: str) -> None:

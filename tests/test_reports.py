@@ -187,7 +187,7 @@ def steady_views() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": "1"})
     connection.execute(
         "create table passes (trace_id varchar, pass_no bigint, status varchar, phase varchar,"
-        " first_layer_ns bigint)"
+        " first_layer_ns bigint, kind varchar default 'target')"
     )
     for name in ("pass_changes", "steady_passes"):
         connection.execute(f"create view {name} as {load_views()[name].text}")
@@ -202,7 +202,9 @@ def steady_by_sql(passes: Series) -> dict[str, int]:
     rows += [("b", n, *row) for n, row in enumerate(reversed(passes))]
     if rows:
         marks = ", ".join(["(?, ?, ?, ?, ?)"] * len(rows))
-        connection.execute(f"insert into passes values {marks}", [v for row in rows for v in row])
+        columns = "trace_id, pass_no, status, phase, first_layer_ns"
+        values = [value for row in rows for value in row]
+        connection.execute(f"insert into passes ({columns}) values {marks}", values)
     found = connection.execute("select phase, pass_no from steady_passes where trace_id = 'a'")
     return {str(phase): int(number) for phase, number in found.fetchall()}
 

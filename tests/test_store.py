@@ -10,6 +10,7 @@ import platform
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import fields
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 
 from trace_sql import store
 from trace_sql.errors import BadInputError, TraceSqlError, UsageError
+from trace_sql.flatten import Flattened
 from trace_sql.inputs import expand, trace_name
 from trace_sql.store import Settings, Store, default_folder
 
@@ -331,6 +333,62 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TraceSqlError, match="No space left"):
         kept.ingest(write_trace(tmp_path / "a.json"))
     assert kept.traces() == []
+
+
+def test_trace_is_known_before_its_files_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    write = Flattened.write
+
+    def wait(flat: Flattened, out: Path) -> None:
+        assert gate.wait(30)
+        write(flat, out)
+
+    monkeypatch.setattr(Flattened, "write", wait)
+    path = write_trace(tmp_path / "a.json", events=3)
+    kept = Store(tmp_path / "store")
+    trace_id = kept.take_in(path, Settings(run="r")).trace_id
+    entry = kept.entry(trace_id)
+    assert entry.settings == Settings(run="r", name="a")
+    assert not entry.folder.exists()
+    assert kept.find_path(path) == trace_id
+    assert kept.take_flat("other") is None
+    gate.set()
+    assert kept.settle()
+    assert kernels(kept.entry(trace_id)) == ["k"] * 3
+    assert kept.entry(trace_id) == entry
+
+
+def test_tables_of_a_new_trace_are_given_away_once(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "a.json", events=2)
+    kept = Store(tmp_path / "store")
+    trace_id = kept.ingest(path).trace_id
+    tables = kept.take_flat(trace_id)
+    assert tables is not None
+    with tables:
+        rows = tables.connection.execute("select rowid, name from flat_events").fetchall()
+        assert rows == [(0, "k"), (1, "k")]
+    assert kept.take_flat(trace_id) is None
+    assert not kept.ingest(path).fresh
+    assert kept.take_flat(trace_id) is None
+
+
+def test_files_that_cannot_be_written_are_told_when_all_is_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(flat: Flattened, out: Path) -> None:
+        (out / "events.parquet").write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Flattened, "write", full)
+    kept = Store(tmp_path / "store")
+    path = write_trace(tmp_path / "a.json")
+    with pytest.raises(TraceSqlError, match="No space left"):
+        kept.ingest(path)
+    assert kept.find_path(path) is None
+    assert kept.traces() == []
+    assert list((tmp_path / "store" / "v1" / "tmp").iterdir()) == []
 
 
 def test_known_trace_needs_no_writing(

@@ -8,186 +8,228 @@ and the engine. A result of anything else has another key, so a stale one is nev
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from trace_sql import __version__
+from trace_sql import engine
+from trace_sql.background import Background
 from trace_sql.base_tables import BASE_TABLES
 from trace_sql.errors import TraceSqlError
-from trace_sql.events import FACT_COLUMNS
+from trace_sql.events import FACT_COLUMNS, FLAT_EVENTS, FLAT_FACTS
 from trace_sql.literal import sql_string
-from trace_sql.resources import data_folder
+from trace_sql.plan import fingerprint, make_plan, settings_key
+from trace_sql.side_by_side import side_by_side
 from trace_sql.store import Settings, Store, TraceEntry
-from trace_sql.views import View, load_views, render, sources
+from trace_sql.views import View, load_views, sources
 
 STORED_TABLES = ("trace_settings", "trace_columns")
 """Parameter tables that plain views read beside the stored ones."""
 
-_SPOKEN = ("run", "tags", "name", "config_path", "phase")
-"""Settings that no stored view depends on."""
+_SMALL = 8 << 20
+"""Bytes of events.parquet up to which a query gets one thread: most of its cost is planning, and
+to hand tiny tasks to other threads adds a third to that."""
+
+
+class Analysis:
+    """A trace in a workspace, where what is asked for becomes a table or a view.
+
+    `made` has the names of the relations there: at first raw_events and raw_facts. What was
+    stored before is a view of its file; what is computed is a table and is being written until
+    `close`.
+    """
+
+    def __init__(self, store: Store, entry: TraceEntry, settings: Settings) -> None:
+        self.folder = _folder(entry, settings)
+        self.made = {"raw_events", "raw_facts"}
+        self._store = store
+        self._entry = entry
+        self._settings = settings
+        self._templates: Mapping[str, str] | None = None
+        self._writer = Background()
+        self._cursor: engine.DuckDBPyConnection | None = None
+        flat = None if settings.capture else store.take_flat(entry.trace_id)
+        self.workspace = flat or engine.Workspace()
+        self.connection = self.workspace.connection
+        if flat is not None:
+            engine.use_threads(1)
+            self.connection.execute(
+                f"create view raw_events as select *, rowid as event_id from {FLAT_EVENTS}"
+            )
+            self.connection.execute(f"create view raw_facts as from {FLAT_FACTS}")
+        else:
+            self._view_files()
+
+    def _view_files(self) -> None:
+        self._store.settle()
+        entries = [self._entry]
+        if self._settings.capture is not None:
+            entries.append(self._store.entry(self._settings.capture))
+        small = sum(entry.events_path.stat().st_size for entry in entries) <= _SMALL
+        engine.use_threads(1 if small else None)
+        paths = ", ".join(sql_string(entry.events_path) for entry in entries)
+        facts = ", ".join(sql_string(entry.facts_path) for entry in entries)
+        self.connection.execute(
+            "create view raw_events as select *, file_row_number as event_id "
+            f"from read_parquet([{paths}], file_row_number = true)"
+        )
+        columns = ", ".join(FACT_COLUMNS)
+        self.connection.execute(
+            f"create view raw_facts as select {columns} from read_parquet([{facts}])"
+        )
+
+    def provide(self, names: Sequence[str]) -> None:
+        """Make the stored views and tables `names`, and whatever lies on the way to them.
+
+        Raises what `parameters` raises, and TraceSqlError where the store cannot be written.
+        """
+        with self._writing():
+            if any(not self._is_stored(name) for name in names if name not in self.made):
+                self._make_parameters()
+            for name in STORED_TABLES:
+                if name in names and name not in self.made:
+                    self._view_result(self.connection, name)
+                    self.made.add(name)
+            views = self._to_make([name for name in names if name in load_views()])
+            self.made.update(view.name for view in views)
+            side_by_side(self.workspace.cursor, views, self._make)
+
+    def close(self) -> None:
+        """Wait until all is written and drop the workspace; raises TraceSqlError as `provide`."""
+        try:
+            with self._writing():
+                self._writer.finish()
+            self._store.settle()
+        finally:
+            if self._cursor is not None:
+                self._cursor.close()
+            self.workspace.close()
+
+    def _make_parameters(self) -> None:
+        """Make the parameter tables and get the SQL of the templates, once."""
+        if self._templates is not None:
+            return
+        plan = make_plan(self._entry.trace_id, self._settings)
+        self._templates = plan.sql
+        self._writer.do(self._make_folder)
+        for table, rows in plan.rows.items():
+            if table not in self.made:
+                create_table(self.connection, table, BASE_TABLES[table], rows)
+                self.made.add(table)
+                if table in STORED_TABLES:
+                    self._write(table)
+
+    def _to_make(self, names: Sequence[str]) -> list[View]:
+        """Views to make for `names`, in order; what a stored result replaces is left out."""
+        views = load_views()
+        found: dict[str, View] = {}
+
+        def visit(name: str) -> None:
+            if name in found or name in self.made:
+                return
+            if not self._is_stored(name):
+                for source in sorted(sources(name) & views.keys()):
+                    visit(source)
+            found[name] = views[name]
+
+        for name in names:
+            visit(name)
+        return list(found.values())
+
+    def _make(self, connection: engine.DuckDBPyConnection, view: View) -> None:
+        if self._is_stored(view.name):
+            self._view_result(connection, view.name)
+            return
+        kind = "table" if view.keep else "view"
+        sql = (self._templates or {}).get(view.name, view.text)
+        connection.execute(f"create {kind} {view.name} as {sql}")
+        if view.keep == "store":
+            self._write(view.name)
+
+    def _view_result(self, connection: engine.DuckDBPyConnection, name: str) -> None:
+        source = sql_string(_result(self.folder, name))
+        connection.execute(f"create view {name} as from read_parquet({source})")
+
+    def _is_stored(self, name: str) -> bool:
+        return _result(self.folder, name).is_file()
+
+    def _make_folder(self) -> None:
+        """Make the folder of results; remove those of other versions, which nobody reads again."""
+        self._store.settle()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for other in self.folder.parent.glob("[0-9a-f]*"):
+            if not other.name.startswith(fingerprint()):
+                shutil.rmtree(other, ignore_errors=True)
+
+    def _write(self, name: str) -> None:
+        """Have one relation written whole, without the rows of a capture trace beside it."""
+        rows = f"from {name} where trace_id = {sql_string(self._entry.trace_id)}"
+        work = self.folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+
+        def write() -> None:
+            if self._cursor is None:
+                self._cursor = self.workspace.cursor()
+            try:
+                self._cursor.execute(f"copy ({rows}) to {sql_string(work)} (format parquet)")
+                work.replace(_result(self.folder, name))
+            finally:
+                work.unlink(missing_ok=True)
+
+        self._writer.do(write)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, engine.IOException) as error:
+            raise TraceSqlError(
+                f"{self._store.folder}: store cannot be written ({error}); free space or set "
+                "TRACE_SQL_STORE to another folder"
+            ) from error
 
 
 def analysed(store: Store, entry: TraceEntry, settings: Settings, names: Sequence[str]) -> Path:
     """Return the folder that holds the stored views and tables `names` of a trace.
 
     What is missing is computed, and with it whatever stored view lies on the way. Raises what
-    `parameters` raises, and TraceSqlError where the store cannot be written.
+    `Analysis.provide` raises.
     """
-    folder = entry.folder / "views" / _key(settings)
-    missing = [name for name in names if not _parquet(folder, name).is_file()]
-    if missing:
-        _compute(store, entry, settings, folder, missing)
+    folder = _folder(entry, settings)
+    if not all(_result(folder, name).is_file() for name in names):
+        with closing(Analysis(store, entry, settings)) as analysis:
+            analysis.provide(names)
     return folder
 
 
-@cache
-def _fingerprint() -> str:
-    from trace_sql import engine
-
-    digest = hashlib.blake2b(f"{__version__} {engine.__version__}".encode(), digest_size=8)
-    for name, pattern in (("sql", "*/*.sql"), ("profiles", "*.toml")):
-        for path in sorted(data_folder(name).glob(pattern)):
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _key(settings: Settings) -> str:
-    given = {key: value for key, value in settings.given().items() if key not in _SPOKEN}
-    text = json.dumps(given, sort_keys=True)
-    return f"{_fingerprint()}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
-
-
-def _compute(
-    store: Store, entry: TraceEntry, settings: Settings, folder: Path, names: Sequence[str]
-) -> None:
-    from trace_sql import engine
-    from trace_sql.parameters import parameters
-
-    given = parameters(entry.trace_id, settings)
-    entries = [entry]
-    if settings.capture is not None:
-        entries.append(store.entry(settings.capture))
-    try:
-        with contextlib.closing(engine.connect()) as connection:
-            folder.mkdir(parents=True, exist_ok=True)
-            _drop_stale(folder)
-            _provide(connection, entries, given.rows)
-            for table in STORED_TABLES:
-                _write(connection, folder, table, entry.trace_id)
-            views = _to_compute(folder, [name for name in names if name in load_views()])
-
-            def create(view: View) -> None:
-                with contextlib.closing(connection.cursor()) as cursor:
-                    if _parquet(folder, view.name).is_file():
-                        source = f"from {sql_string(_parquet(folder, view.name))}"
-                        cursor.execute(f"create view {view.name} as {source}")
-                        return
-                    kind = "table" if view.keep else "view"
-                    sql = render(view, given.values)
-                    cursor.execute(f"create {kind} {view.name} as {sql}")
-                    if view.keep == "store":
-                        _write(cursor, folder, view.name, entry.trace_id)
-
-            _side_by_side(views, create)
-    except (OSError, engine.IOException) as error:
-        raise TraceSqlError(
-            f"{store.folder}: store cannot be written ({error}); free space or set "
-            "TRACE_SQL_STORE to another folder"
-        ) from error
-
-
-def _side_by_side(views: Sequence[View], create: Callable[[View], None]) -> None:
-    """Call `create` for each view when what it reads is there, two at a time.
-
-    Most of a view's cost on a small trace is DuckDB's planning, which uses one core.
-    """
-    waiting = {view.name: view for view in views}
-    running: dict[Future[None], str] = {}
-    with ThreadPoolExecutor(2) as pool:
-        while waiting or running:
-            open_names = waiting.keys() | set(running.values())
-            for name in [n for n in waiting if not sources(n) & open_names]:
-                running[pool.submit(create, waiting.pop(name))] = name
-            finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                del running[future]
-                future.result()
-
-
-def _to_compute(folder: Path, names: Sequence[str]) -> list[View]:
-    """Views to create for `names`, in order; what a stored result replaces is left out."""
-    views = load_views()
-    found: dict[str, View] = {}
-
-    def visit(name: str) -> None:
-        if name in found:
-            return
-        if not _parquet(folder, name).is_file():
-            for source in sorted(sources(name) & views.keys()):
-                visit(source)
-        found[name] = views[name]
-
-    for name in names:
-        visit(name)
-    return list(found.values())
-
-
-def _provide(
-    connection: Any, entries: list[TraceEntry], rows: Mapping[str, list[tuple[Any, ...]]]
-) -> None:
-    """Create the base tables of the traces `entries`."""
-    for table, columns in BASE_TABLES.items():
-        if table in rows:
-            create_table(connection, table, columns, rows[table])
-    paths = ", ".join(sql_string(entry.events_path) for entry in entries)
-    facts = ", ".join(sql_string(entry.facts_path) for entry in entries)
-    connection.execute(
-        "create view raw_events as select *, file_row_number as event_id "
-        f"from read_parquet([{paths}], file_row_number = true)"
-    )
-    connection.execute(
-        f"create table raw_facts as select {', '.join(FACT_COLUMNS)} from read_parquet([{facts}])"
-    )
-
-
-def _write(connection: Any, folder: Path, name: str, trace_id: str) -> None:
-    """Write one relation whole, without the rows of a capture trace beside it."""
-    work = folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
-    rows = f"from {name} where trace_id = {sql_string(trace_id)}"
-    try:
-        connection.execute(f"copy ({rows}) to {sql_string(work)} (format parquet)")
-        work.replace(_parquet(folder, name))
-    finally:
-        work.unlink(missing_ok=True)
-
-
-def _parquet(folder: Path, name: str) -> Path:
-    return folder / f"{name}.parquet"
-
-
 def create_table(
-    connection: Any, name: str, columns: dict[str, str], rows: list[tuple[Any, ...]]
+    connection: engine.DuckDBPyConnection,
+    name: str,
+    columns: Mapping[str, str],
+    rows: Sequence[Sequence[Any]],
 ) -> None:
-    """Create a typed table with `rows`."""
-    listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-    connection.execute(f"create table {name} ({listed})")
-    if rows:
-        marks = ", ".join("(" + ", ".join("?" * len(columns)) + ")" for _ in rows)
-        values = [value for row in rows for value in row]
-        connection.execute(f"insert into {name} values {marks}", values)
+    """Create a typed table with `rows`, which hold what JSON can hold."""
+    if not rows:
+        listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+        connection.execute(f"create table {name} ({listed})")
+        return
+    # One parameter: to bind each value takes as long as a view.
+    text = json.dumps([dict(zip(columns, row, strict=True)) for row in rows])
+    kinds = sql_string(json.dumps([dict(columns)]))
+    listed = ", ".join(f"one.{column}" for column in columns)
+    connection.execute(
+        f"create table {name} as select {listed}"
+        f" from (select unnest(from_json(?::VARCHAR, {kinds})) as one)",
+        [text],
+    )
 
 
-def _drop_stale(folder: Path) -> None:
-    """Remove results of other versions; they can never be read again."""
-    current = _fingerprint()
-    for other in folder.parent.glob("[0-9a-f]*"):
-        if not other.name.startswith(current):
-            shutil.rmtree(other, ignore_errors=True)
+def _folder(entry: TraceEntry, settings: Settings) -> Path:
+    return entry.folder / "views" / f"{fingerprint()}-{settings_key(settings)}"
+
+
+def _result(folder: Path, name: str) -> Path:
+    return folder / f"{name}.parquet"

@@ -22,6 +22,7 @@ from trace_sql.command import (
     show,
     split,
 )
+from trace_sql.loop_report import loops
 
 
 @click.group(
@@ -66,7 +67,8 @@ def passes(context: click.Context, /, trace: str, output_format: str, **options:
     from trace_sql.reports import pass_table
 
     with split(context, trace, options) as session:
-        table = pass_table(session.db, session.trace_id, session.settings.phase)
+        full = output_format in ("json", "csv")
+        table = pass_table(session.db, session.trace_id, session.settings.phase, full=full)
         show([table], output_format)
         say_coverage(session)
 
@@ -160,6 +162,35 @@ def kernels(
 @main.command()
 @click.argument("trace")
 @click.option(
+    "--pass", "pass_no", type=int, metavar="N", help="Only this pass, as --pass 5. Default: all."
+)
+@click.option(
+    "--unclassified",
+    is_flag=True,
+    help="The kernels that no rule knows, longest first, with rules to paste into a profile; as"
+    " --unclassified --pass 5.",
+)
+@selection_options
+@FORMAT
+@click.pass_context
+def categories(context: click.Context, /, trace: str, output_format: str, **options: Any) -> None:
+    """Show time by category, also of a trace that cannot be split.
+
+    \b
+    Example:
+      trace-sql categories TP-0.trace.json.gz --unclassified
+    """
+    from trace_sql.breakdown import category_report
+
+    pass_no, unclassified = options.pop("pass_no"), options.pop("unclassified")
+    with opened(context, trace, options) as session:
+        text = category_report(session.db, session.trace_id, pass_no, unclassified, output_format)
+    click.echo(text, nl=False)
+
+
+@main.command()
+@click.argument("trace")
+@click.option(
     "--pass", "pass_no", type=int, metavar="N", help="Also the layers of this pass, as --pass 5."
 )
 @click.option(
@@ -212,7 +243,7 @@ def model(config: Path, output_format: str) -> None:
     """
     from trace_sql.describe import model_tables
 
-    show(model_tables(config), output_format)
+    show(model_tables(config, output_format), output_format)
 
 
 @main.command()
@@ -224,15 +255,17 @@ def anchors(context: click.Context, /, trace: str, output_format: str, **options
     """Explain how the trace was split, or why it was not.
 
     Shows the boundary rules tried, kernels that may bound layers, and what speaks for each pass.
+    Where nothing fits, it proposes anchors from the order of kernels, with options to paste.
 
     \b
     Example:
       trace-sql anchors TP-0.trace.json.gz --num-layers 36
     """
-    from trace_sql.evidence import anchor_tables
+    from trace_sql.evidence import anchor_report
 
     with opened(context, trace, options) as session:
-        show(anchor_tables(session.db, session.trace_id), output_format)
+        text = anchor_report(session.db, session.trace_id, output_format)
+    click.echo(text, nl=False)
 
 
 @main.command()
@@ -310,5 +343,5 @@ def schema(view: str | None, output_format: str) -> None:
     show(schema_tables(view), output_format)
 
 
-for command in (ingest, traces, sql):
+for command in (loops, ingest, traces, sql):
     main.add_command(command)

@@ -1,11 +1,15 @@
 """The DuckDB engine: what every module of ours imports instead of the package `duckdb`.
 
 `import duckdb` first loads the package's relation and expression API, which nothing here uses
-and which costs each command 0.1 s; the engine itself is the extension module below it.
+and which costs each command 0.1 s; the engine itself is the extension module below it. A database
+costs 20 ms to open, so a process has one, and whoever needs tables gets a catalog in it.
 """
 
 from __future__ import annotations
 
+import itertools
+import threading
+import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,8 +27,11 @@ __all__ = [
     "Error",
     "IOException",
     "StatementType",
+    "Workspace",
     "__version__",
     "connect",
+    "open_early",
+    "use_threads",
 ]
 
 if not TYPE_CHECKING:
@@ -32,4 +39,70 @@ if not TYPE_CHECKING:
         import _duckdb as _engine
     except ImportError:
         import duckdb as _engine
-    globals().update({name: getattr(_engine, name) for name in __all__})
+    globals().update({name: getattr(_engine, name) for name in __all__ if hasattr(_engine, name)})
+
+_opening = threading.Lock()
+_opened: list[DuckDBPyConnection] = []
+_threads: list[int | None] = [None]
+_numbers = itertools.count()
+
+
+def _database() -> DuckDBPyConnection:
+    with _opening:
+        if not _opened:
+            _opened.append(connect())
+            _opened[0].execute("set enable_progress_bar = false")
+        return _opened[0]
+
+
+def open_early() -> None:
+    """Open the process's database beside what the caller does next."""
+    if not _opened:
+        # Not a daemon: the interpreter must not end while the engine returns to it.
+        threading.Thread(target=_database).start()
+
+
+def use_threads(number: int | None) -> None:
+    """Have the process's database use so many threads for a query, None for one a core."""
+    database = _database()
+    if _threads != [number]:
+        _threads[:] = [number]
+        database.execute("reset threads" if number is None else f"set threads = {number}")
+
+
+class Workspace:
+    """An empty catalog in memory, and the connection whose tables and views are made in it.
+
+    It is part of the process's one database. What it holds goes with `close`, or with the object.
+    """
+
+    def __init__(self) -> None:
+        name = f"workspace{next(_numbers)}"
+        self.connection = _database().cursor()
+        self.connection.execute(f"attach ':memory:' as {name}")
+        self.connection.execute(f"use {name}")
+        self._name = name
+        self._drop = weakref.finalize(self, _drop, self.connection, name)
+        self._drop.atexit = False
+
+    def cursor(self) -> DuckDBPyConnection:
+        """Return a further connection to the same tables, for another thread."""
+        cursor = self.connection.cursor()
+        cursor.execute(f"use {self._name}")
+        return cursor
+
+    def close(self) -> None:
+        """Drop the catalog; its cursors must be closed."""
+        self._drop()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _drop(connection: DuckDBPyConnection, name: str) -> None:
+    connection.execute("use memory")
+    connection.execute(f"detach {name}")
+    connection.close()

@@ -72,3 +72,8 @@ of the document but `traceEvents`.
 
 DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 """Event categories that are work on a device; annotations and sync rows are not."""
+
+FLAT_EVENTS = "flat_events"
+FLAT_FACTS = "flat_facts"
+"""What the Parquet files of a small trace are called while they are still tables. The `rowid` of
+FLAT_EVENTS is the event_id."""

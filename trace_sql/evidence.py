@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 from trace_sql.database import Database
-from trace_sql.output import Column, Table
+from trace_sql.discovery import proposal_table, proposal_text
+from trace_sql.output import Column, Table, render
 from trace_sql.reports import view_table
+
+
+def anchor_report(db: Database, trace_id: str, output_format: str) -> str:
+    """Return, in one of FORMATS, the rules tried, the candidates, and what speaks for each pass.
+
+    Where no rule splits the trace, also what the order of its kernels proposes. CSV holds the
+    proposals then, else the verdict.
+    """
+    tables = anchor_tables(db, trace_id)
+    (verdict,) = db.query("select verdict from trace_verdicts where trace_id = ?", [trace_id]).rows[
+        0
+    ]
+    if verdict != "refused":
+        return render(tables, output_format)
+    found = proposal_table(db, trace_id)
+    if output_format == "csv" and found.rows:
+        return render([found], output_format)
+    if output_format in ("json", "csv"):
+        return render([*tables, found], output_format)
+    parts = [render(tables[:1], output_format), proposal_text(found, output_format)]
+    return "\n".join([*parts, render(tables[1:], output_format)])
 
 
 def anchor_tables(db: Database, trace_id: str) -> list[Table]:

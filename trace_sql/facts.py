@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trace_sql import __version__
-from trace_sql.events import DEVICE_CATEGORIES, FACT_COLUMNS, SCHEMA_VERSION
-from trace_sql.literal import sql_string
+from trace_sql.events import DEVICE_CATEGORIES, FACT_COLUMNS, FLAT_FACTS, SCHEMA_VERSION
 from trace_sql.source import Source
 
 if TYPE_CHECKING:
@@ -20,22 +18,21 @@ _OLD_DEVICE_CATEGORIES = ("Kernel", "Memcpy", "Memset")
 """How Kineto spelled the categories of device work before 2022 (kineto PR#674)."""
 
 
-def write_facts(
+def make_facts(
     connection: engine.DuckDBPyConnection,
-    out: Path,
+    events: str,
     source: Source,
     metadata: dict[str, Any],
     *,
     trace_id: str,
     name: str,
 ) -> None:
-    """Write `out`/facts.parquet, one row of FACT_COLUMNS.
+    """Make the table FLAT_FACTS, one row of FACT_COLUMNS.
 
-    Reads `out`/events.parquet; `source` must have been read to its end, and `metadata` holds
-    the document's top-level keys but traceEvents. Raises engine.IOException where `out` cannot
-    be written.
+    `events` is the relation of the events; `source` must have been read to its end, and `metadata`
+    holds the document's top-level keys but traceEvents.
     """
-    counted = _count_events(connection, out)
+    counted = _count_events(connection, events)
     rank, rank_source = _rank(metadata, source.path.name)
     devices = _device_properties(metadata)
     names = dict.fromkeys(str(device.get("name") or "").strip() for device in devices)
@@ -64,34 +61,48 @@ def write_facts(
     facts |= {flag: _flag(metadata.get(flag)) for flag in flags}
     facts |= {column: counted[column] for column in FACT_COLUMNS if column in counted}
     values = ", ".join(f"?::{kind} as {column}" for column, kind in FACT_COLUMNS.items())
-    target = sql_string(out / "facts.parquet")
     connection.execute(
-        f"copy (select {values}) to {target} (format parquet, compression zstd)",
+        f"create table {FLAT_FACTS} as select {values}",
         [facts[column] for column in FACT_COLUMNS],
     )
 
 
-def _count_events(connection: engine.DuckDBPyConnection, out: Path) -> dict[str, Any]:
-    """Return the facts that one query over events.parquet gives, and evidence for the vendor."""
+def _count_events(connection: engine.DuckDBPyConnection, events: str) -> dict[str, Any]:
+    """Return the facts that one query over the events gives, and evidence for the vendor."""
     device = f"cat in {(*DEVICE_CATEGORIES, *_OLD_DEVICE_CATEGORIES)}"
     runtime = "regexp_matches(cat, '(?i)runtime|driver')"
+    # By category first: there are few, and most events are none of these.
     cursor = connection.execute(
         f"""
         select
-            count(*) as n_events,
-            count(*) filter ({device}) as n_device_events,
-            count(*) filter (
-                {device} and (ts_ns is null or (ts_ns = 0 and coalesce(dur_ns, 0) = 0))
-            ) as n_without_time,
-            min(ts_ns) filter (ph in ('X', 'B', 'E', 'b', 'n', 'e', 'i', 'I', 'C')) as min_ts_ns,
-            max(ts_ns::HUGEINT + coalesce(dur_ns, 0))
-                filter (ph in ('X', 'B', 'E', 'b', 'n', 'e')) as max_end_ns,
-            count(distinct device) filter ({device}) as n_devices,
-            coalesce(bool_or({runtime} and starts_with(name, 'hip')), false) as has_hip,
+            coalesce(sum(n), 0)::BIGINT as n_events,
+            coalesce(sum(n) filter ({device}), 0)::BIGINT as n_device_events,
+            coalesce(sum(untimed) filter ({device}), 0)::BIGINT as n_without_time,
+            min(begin_ns) as min_ts_ns,
+            max(end_ns) as max_end_ns,
             coalesce(
-                bool_or({runtime} and regexp_matches(name, '^cu(da)?[A-Z]')), false
-            ) as has_cuda
-        from read_parquet({sql_string(out / "events.parquet")})
+                len(list_distinct(flatten(list(devices) filter ({device})))), 0
+            ) as n_devices,
+            coalesce(bool_or({runtime} and hip), false) as has_hip,
+            coalesce(bool_or({runtime} and cuda), false) as has_cuda
+        from (
+            select
+                cat,
+                count(*) as n,
+                count(*) filter (
+                    ts_ns is null or (ts_ns = 0 and coalesce(dur_ns, 0) = 0)
+                ) as untimed,
+                min(ts_ns) filter (ph in ('X', 'B', 'E', 'b', 'n', 'e', 'i', 'I', 'C')) as begin_ns,
+                max(ts_ns::HUGEINT + coalesce(dur_ns, 0))
+                    filter (ph in ('X', 'B', 'E', 'b', 'n', 'e')) as end_ns,
+                list(distinct device) filter (device is not null) as devices,
+                bool_or(starts_with(name, 'hip')) as hip,
+                bool_or(
+                    case when starts_with(name, 'cu') then regexp_matches(name, '^cu(da)?[A-Z]') end
+                ) as cuda
+            from {events}
+            group by cat
+        )
         """
     )
     row = cursor.fetchone()

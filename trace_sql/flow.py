@@ -28,6 +28,11 @@ class Place:
         """What a query over `_AT` binds."""
         return [self.trace_id, self.pass_no, self.loop_no, self.layer_no]
 
+    @property
+    def of_loop(self) -> str:
+        """Words for a later visit of the layer; none for the first."""
+        return f" in loop {self.loop_no}" if self.loop_no else ""
+
 
 _AT = "trace_id = ? and pass_no = ? and loop_no = ? and layer_no = ?"
 
@@ -56,7 +61,8 @@ def kernel_report(
         groups = [group_table(db, place) for place in places]
         hottest = [flow_table(db, place, HOTTEST) for place in places]
         heads = [
-            f"Layer {row['layer_no']} of pass {row['pass_no']}: {row['layer_type']},"
+            f"Layer {row['layer_no']}{primary.of_loop} of pass {row['pass_no']}:"
+            f" {row['layer_type']},"
             f" wall {row['wall_ms']:.3f} ms, busy {row['busy_ms']:.3f} ms,"
             f" sum {row['sum_dur_ms']:.3f} ms, {row['n_activities']} activities"
             for row in rows
@@ -89,10 +95,9 @@ def layer_row(db: Database, place: Place) -> dict[str, Any]:
             " where trace_id = ? and pass_no = ?",
             [place.trace_id, place.pass_no],
         ).rows[0]
-        of_loop = f" in loop {place.loop_no}" if place.loop_no else ""
         raise TraceSqlError(
-            f"pass {place.pass_no} has no layer {place.layer_no}{of_loop}; it has {first} to {last}"
-            f" in {loops} loop{'s' if loops > 1 else ''}"
+            f"pass {place.pass_no} has no layer {place.layer_no}{place.of_loop};"
+            f" it has {first} to {last} in {loops} loop{'s' if loops > 1 else ''}"
         )
     return rows[0]
 
@@ -115,7 +120,10 @@ def flow_table(db: Database, place: Place, limit: int | None = None) -> Table:
     rows = [(*row, shapes(input_dims)) for *row, input_dims in found]
     title = "Longest kernels" if limit else "Compute flow"
     return Table(
-        "kernels", f"{title} of layer {place.layer_no}, pass {place.pass_no}", columns, rows
+        "kernels",
+        f"{title} of layer {place.layer_no}{place.of_loop}, pass {place.pass_no}",
+        columns,
+        rows,
     )
 
 
@@ -152,7 +160,7 @@ def group_table(db: Database, place: Place) -> Table:
         Column("sum_dur_us", "Sum(us)", 3),
         Column("share_pct", "%", 1),
     )
-    title = f"Categories of layer {place.layer_no}, pass {place.pass_no}"
+    title = f"Categories of layer {place.layer_no}{place.of_loop}, pass {place.pass_no}"
     return Table("categories", title, columns, rows)
 
 

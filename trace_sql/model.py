@@ -1,20 +1,19 @@
-"""The model of a trace, as its config.json tells it: sizes, experts, and the type of each layer."""
+"""The model of a trace, as its config.json tells it: sizes, the roles of its layers, its loops."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trace_sql.errors import BadInputError
-
-_NESTED = ("text_config", "language_config", "llm_config")
-_LAYER_COUNT = ("num_layers_per_stack", "num_hidden_layers", "n_layer", "n_layers", "num_layers")
-"""Tried in order: a stacked model (HRM) may save the product of its loops in the second."""
+from trace_sql.config import Config
+from trace_sql.formula import Formula
+from trace_sql.layout import Layout
+from trace_sql.loops import Loops, Visit, read_loops
+from trace_sql.profile import Profile, infer
+from trace_sql.roles import layer_roles
 
 _SIZES = {
     "hidden_size": ("hidden_size", "n_embd"),
@@ -42,38 +41,25 @@ _SIZES = {
 }
 """Where each size stands, under the names that model families use."""
 
-_STACKS = ("n_layers_in_prelude", "n_layers_in_recurrent_block", "n_layers_in_coda")
-_PATTERN = {"M": "MAMBA", "E": "MOE", "-": "MLP", "*": "ATTN"}
-"""One letter a block in `hybrid_override_pattern` (Nemotron-H)."""
-
-_BLOCKS = {"mamba": "MAMBA", "moe": "MOE", "mlp": "MLP", "attention": "ATTN"}
-"""The same by word in `layers_block_type`."""
-
-_RATIOS = {0: "SWA_ONLY", 4: "CSA_C4", 128: "HCA_C128", 2: "V41_C2", 1: "V41_C1"}
-_RATIO_OF_TYPE = {
-    "sliding_attention": 0,
-    "compressed_sparse_attention": 4,
-    "heavily_compressed_attention": 128,
+_FOREIGN = {
+    "is_encoder_decoder": "an encoder and a decoder, two stacks of layers",
+    "_diffusers_version": "a part of a diffusion pipeline",
 }
-"""How transformers spells `compress_ratios` of DeepSeek-V4 in `layer_types`."""
-
-_ATTENTION = {
-    "sliding_attention": "SLIDING",
-    "full_attention": "FULL",
-    "linear_attention": "LINEAR",
-    "chunked_attention": "CHUNKED",
-    "deepseek_sparse_attention": "DSA",
-    "indexed_attention": "DSA",
-}
+"""Configs whose layer count would be read as something that it is not."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of the config: its 0-based number, its type label, its KV compression ratio."""
+    """One layer of the config: 0-based number, roles, their type label, KV compression ratio."""
 
     number: int
-    type: str
+    roles: tuple[str, ...]
     compress_ratio: int | None
+
+    @property
+    def type(self) -> str:
+        """Return the roles as one label; empty where the config does not tell any."""
+        return "+".join(self.roles)
 
 
 @dataclass(frozen=True)
@@ -81,10 +67,14 @@ class Model:
     """The fields of a config that reports show. None: the config does not say."""
 
     name: str
-    architectures: tuple[str, ...]
-    model_types: tuple[str, ...]
-    """Like `architectures` in order: the outer config's first, then the nested one's."""
+    config: Config = field(repr=False)
+    profile: Profile = field(repr=False)
+    profile_reason: str
     num_layers: int
+    num_layers_source: str
+    """The formula in config keys that counts the layers."""
+    draft_layers: int | None
+    """Layers of the draft (multi-token prediction) model beside it."""
     hidden_size: int | None
     heads: int | None
     kv_heads: int | None
@@ -105,17 +95,35 @@ class Model:
     sliding_window: int | None
     num_hash_layers: int | None
     layers: tuple[Layer, ...]
+    loops: Loops | None
+    """None: a pass runs every layer once."""
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        return self.config.architectures
+
+    @property
+    def model_types(self) -> tuple[str, ...]:
+        """Like `architectures` in order: the outer config's first, then the nested one's."""
+        return self.config.model_types
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """Return model types and architectures, each outer name before the nested ones."""
-        pairs = zip_longest(self.model_types, self.architectures)
-        return tuple(name for pair in pairs for name in pair if name)
+        return self.config.identities
+
+    @property
+    def depth(self) -> int | None:
+        """Return how often a pass repeats the core; None without loops or where runtime decides."""
+        return self.loops.depth if self.loops else None
+
+    @property
+    def depth_varies(self) -> bool:
+        return self.loops is not None and self.loops.varies
 
     @property
     def attention(self) -> str:
         """Return the kinds of attention in one word."""
-        kinds = list(dict.fromkeys(layer.type.split("+")[0].lower() for layer in self.layers))
+        kinds = list(dict.fromkeys(layer.roles[0].lower() for layer in self.layers if layer.roles))
         if all(layer.compress_ratio is None for layer in self.layers):
             return "+".join(kinds)
         families = {kind.split("_")[0] for kind in kinds} - {"swa"}
@@ -123,31 +131,40 @@ class Model:
 
     def type_counts(self) -> Mapping[str, int]:
         """Return how many layers have each type, in order of first appearance."""
-        return Counter(layer.type for layer in self.layers)
+        return Counter(layer.type for layer in self.layers if layer.roles)
 
     def ratio_counts(self) -> Mapping[str, int]:
         """Return how many layers each compression has, and how many route by hash."""
         compressed = [layer for layer in self.layers if layer.compress_ratio is not None]
-        kinds = [layer.type.split("+") for layer in compressed]
-        return Counter([kind[0] for kind in kinds] + ["HASH" for kind in kinds if "HASH" in kind])
+        hashed = ["HASH" for layer in compressed if "HASH" in layer.roles]
+        return Counter([layer.roles[0] for layer in compressed] + hashed)
 
     @classmethod
-    def from_config(cls, config: Path | Mapping[str, Any], name: str | None = None) -> Model:
-        """Read a config.json, or one already parsed.
+    def from_config(
+        cls,
+        config: Path | Mapping[str, Any],
+        name: str | None = None,
+        profile: Profile | None = None,
+    ) -> Model:
+        """Read a config.json, or one already parsed, by `profile` or the one that fits it.
 
         Nested text_config, language_config and llm_config count as if they stood at the top.
         `name` defaults to the file's name, or its folder's for a plain config.json. Raises
-        BadInputError where the file is no JSON object, the layer count is missing or impossible,
-        or a list of layers is too short for it.
+        BadInputError where the file is no JSON object, or no language model's, where the layer
+        count is missing, impossible or told twice, or a list of layers does not fit it.
         """
-        where = "config"
         if isinstance(config, Path):
-            where = str(config)
             name = name or (config.parent.name if config.name == "config.json" else config.stem)
-            config = _read(config)
-        fields = _Fields(config, where)
-        count = fields.layer_count()
-        sizes = {field: fields.number(*keys) for field, keys in _SIZES.items()}
+            fields = Config.read(config)
+        else:
+            fields = Config(config, "config")
+        found, reason = (profile, "option") if profile else infer(fields)
+        layout = found.resolved_layout
+        for key, what in _FOREIGN.items():
+            if fields.get(key):
+                raise fields.error(f"{key} says that it is {what}; give a language model's own")
+        count, source = _layer_count(layout, fields)
+        sizes = {size: fields.number(*keys) for size, keys in _SIZES.items()}
         hidden, heads = sizes["hidden_size"], sizes["heads"]
         if sizes["head_dim"] is None and sizes["kv_lora_rank"] is None and hidden and heads:
             sizes["head_dim"] = hidden // heads if hidden % heads == 0 else None
@@ -156,22 +173,94 @@ class Model:
             sizes["moe_intermediate_size"] = fields.number("intermediate_size")
         return cls(
             name=name or next(iter((*fields.architectures, *fields.model_types)), "model"),
-            architectures=fields.architectures,
-            model_types=fields.model_types,
+            config=fields,
+            profile=found,
+            profile_reason=reason,
             num_layers=count,
-            layers=fields.layers(count),
+            num_layers_source=source,
+            draft_layers=_first(layout.drafts, fields, count) or None,
+            layers=_layers(layout, fields, count),
+            loops=read_loops(layout.loops, fields, count),
             **sizes,
         )
 
 
+def visit_rows(model: Model | None) -> list[Visit]:
+    """Return the rows of `trace_visits`, without their trace: none for a model without loops.
+
+    The visits of part core are those of one cycle; a pass repeats them `model.depth` times.
+    """
+    return list(model.loops.visits()) if model and model.loops else []
+
+
+def _first(formulas: tuple[Formula, ...], config: Config, count: int = 0) -> int | None:
+    values = (formula.number(config.get, count) for formula in formulas)
+    return next((value for value in values if value is not None), None)
+
+
+def _layer_count(layout: Layout, config: Config) -> tuple[int, str]:
+    """Return the layer count and the formula that gives it."""
+    formulas = layout.count
+    named = ((formula, formula.number(config.get)) for formula in formulas)
+    formula, count = next(((f, value) for f, value in named if value is not None), (None, None))
+    if formula is None or count is None:
+        raise config.error(
+            f"no layer count ({', '.join(one.text for one in formulas)}); give the model's own "
+            "config.json or the number of layers"
+        )
+    if count < 1:
+        raise config.error(f"{count} layers are impossible")
+    for key in formula.keys:
+        told = {part[key] for part in config.parts if type(part.get(key)) is int}
+        if len(told) > 1:
+            raise config.error(
+                f"{key} is {' and '.join(map(str, sorted(told)))} in one config; "
+                "give the text model's own config.json"
+            )
+    for key, fitting in layout.agree:
+        stated = config.number(key)
+        fits = [one.number(config.get, count) for one in fitting]
+        if stated is not None and stated not in fits:
+            raise config.error(
+                f"contradicts itself: {formula.text} makes {count} layers, {key} is {stated}"
+            )
+    return count, formula.text
+
+
+def _layers(layout: Layout, config: Config, count: int) -> tuple[Layer, ...]:
+    tail = max(0, _first(layout.tail, config, count) or 0)
+    roles = layer_roles(layout.roles, layout.parts, config, count, tail)
+    by_role = dict(layout.ratios)
+    told = config.get("compress_ratios") if by_role else None
+    ratios = told if isinstance(told, list) else [by_role.get(next(iter(r), "")) for r in roles]
+    return tuple(
+        Layer(i, of_layer, ratios[i] if type(ratios[i]) is int else None)
+        for i, of_layer in enumerate(roles)
+    )
+
+
 def summary_rows(model: Model) -> list[tuple[str, str]]:
     """Return (label, value) rows that describe the model, without what its config does not say."""
-    moe, indexed = model.num_experts is not None, model.index_topk is not None
+    moe, indexed, loops = model.num_experts, model.index_topk, model.loops
+    key, stated = model.num_layers_source, model.config.number("num_hidden_layers")
     parts: dict[str, dict[str, object]] = {
-        "Heads": {"q": model.heads, "kv": model.kv_heads, "dim": model.head_dim},
+        "Layers": {
+            "": f"{model.num_layers}" + (f" ({key})" if key != "num_hidden_layers" else ""),
+            "num_hidden_layers says": stated if stated != model.num_layers else None,
+        },
+        "Draft layers": {"": model.draft_layers},
+        "Hidden size": {"": model.hidden_size},
+        "Attention": {"": model.attention or None},
+        "Heads": {
+            "q": model.heads,
+            "kv": model.kv_heads,
+            "dim": model.head_dim,
+            "global kv": model.config.number("num_global_key_value_heads"),
+            "global dim": model.config.number("global_head_dim"),
+        },
         "LoRA ranks": {"q": model.q_lora_rank, "kv": model.kv_lora_rank, "o": model.o_lora_rank},
         "MoE": {
-            "experts": model.num_experts,
+            "experts": moe,
             "topk": model.experts_per_token if moe else None,
             "shared": model.shared_experts if moe else None,
             "intermediate": model.moe_intermediate_size if moe else None,
@@ -186,162 +275,20 @@ def summary_rows(model: Model) -> list[tuple[str, str]]:
         },
         "Sliding window": {"": None if indexed else model.sliding_window},
         "compress_ratios": dict(model.ratio_counts()),
+        "Loops": {
+            "prelude": loops.prelude or None,
+            "core": f"{loops.core} x {loops.runs}" if loops.runs > 1 else loops.core,
+            "coda": loops.coda or None,
+            "depth": f"{loops.depth or 'unknown'} ({loops.depth_source})",
+            "visits a pass": loops.visits_per_pass,
+            "may vary": "by pass" if loops.varies else None,
+        }
+        if loops
+        else {},
         "Layer types": dict(model.type_counts()),
     }
-    rows = [
-        ("Model", model.name),
-        ("Architecture", " / ".join(model.identities)),
-        ("Layers", str(model.num_layers)),
-        ("Hidden size", str(model.hidden_size or "")),
-        ("Attention", model.attention),
-    ]
+    rows = [("Model", model.name), ("Architecture", " / ".join(model.identities))]
     for label, values in parts.items():
         said = [f"{key} {value}".strip() for key, value in values.items() if value is not None]
         rows.append((label, ", ".join(said)))
     return [(label, value) for label, value in rows if value]
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        config = json.loads(path.read_bytes())
-    except OSError as problem:
-        raise BadInputError(f"{path}: cannot be read ({problem.strerror})") from None
-    except json.JSONDecodeError as problem:
-        raise BadInputError(
-            f"{path}: is no JSON at byte {problem.pos} ({problem.msg}); give a model's config.json"
-        ) from None
-    except UnicodeDecodeError as problem:
-        raise BadInputError(f"{path}: is no UTF-8 at byte {problem.start}") from None
-    if not isinstance(config, dict):
-        raise BadInputError(f"{path}: is no JSON object; give the model's config.json")
-    return config
-
-
-class _Fields:
-    """A config with its nested text config laid over it."""
-
-    def __init__(self, config: Mapping[str, Any], where: str) -> None:
-        self.where = where
-        inner = [config[key] for key in _NESTED if isinstance(config.get(key), dict)]
-        self.data: dict[str, Any] = dict(config)
-        for nested in inner:
-            self.data.update(nested)
-        both = [config, *inner]
-        names = [name for part in both for name in part.get("architectures") or ()]
-        types = [part["model_type"] for part in both if isinstance(part.get("model_type"), str)]
-        self.architectures = tuple(dict.fromkeys(names))
-        self.model_types = tuple(dict.fromkeys(types))
-
-    def error(self, problem: str) -> BadInputError:
-        return BadInputError(f"{self.where}: {problem}")
-
-    def number(self, *keys: str) -> int | None:
-        """Return the first of `keys` that holds a whole number: some models keep lists there."""
-        return next((self.data[key] for key in keys if type(self.data.get(key)) is int), None)
-
-    def items(self, key: str, count: int | None = None) -> Sequence[Any] | None:
-        """Return a list, cut to the layers of the model: a longer tail belongs to drafts."""
-        value = self.data.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, list):
-            raise self.error(f"{key} is no list")
-        if count is not None and len(value) < count:
-            raise self.error(f"{key} has {len(value)} entries for {count} layers")
-        return value[:count]
-
-    def layer_count(self) -> int:
-        blocks = self.data.get("hybrid_override_pattern") or self.items("layers_block_type")
-        if blocks:
-            return len(blocks)
-        # LongCat counts double layers in num_layers; libraries add twice that as num_hidden_layers.
-        longcat = any(name.startswith("longcat") for name in self.model_types)
-        count = self.number(*(("num_layers",) if longcat else _LAYER_COUNT))
-        stacks = [self.number(key) for key in _STACKS]
-        if count is None and None not in stacks:
-            count = sum(stack for stack in stacks if stack is not None)
-        if count is None:
-            raise self.error(
-                f"no layer count ({', '.join(_LAYER_COUNT)}); give the model's own config.json "
-                "or the number of layers"
-            )
-        if count < 1:
-            raise self.error(f"{count} layers are impossible")
-        return count
-
-    def layers(self, count: int) -> tuple[Layer, ...]:
-        """Return every layer with the label of its attention and FFN."""
-        blocks = self._blocks()
-        if blocks is not None:
-            return tuple(Layer(i, block, None) for i, block in enumerate(blocks))
-        ratios = self._ratios(count)
-        if ratios is not None:
-            return tuple(self._compressed(i, count, ratio) for i, ratio in enumerate(ratios))
-        attention, ffn = self._attention(count), self._ffn(count)
-        return tuple(Layer(i, f"{attention[i]}+{ffn[i]}", None) for i in range(count))
-
-    def _blocks(self) -> list[str] | None:
-        pattern = self.data.get("hybrid_override_pattern")
-        words = list(pattern) if pattern else self.items("layers_block_type")
-        if not words:
-            return None
-        names = _PATTERN if pattern else _BLOCKS
-        for word in words:
-            if word not in names:
-                raise self.error(f"block {word!r} is unknown; known: {' '.join(names)}")
-        return [names[word] for word in words]
-
-    def _ratios(self, count: int) -> list[int] | None:
-        ratios = self.items("compress_ratios", count)
-        if ratios is not None:
-            if not all(type(ratio) is int for ratio in ratios):
-                raise self.error("compress_ratios holds something else than whole numbers")
-            return list(ratios)
-        types = self.items("layer_types", count)
-        if types is not None and "compressed_sparse_attention" in types:
-            unknown = set(types) - set(_RATIO_OF_TYPE)
-            if unknown:
-                raise self.error(f"layer_types mixes compressed layers with {sorted(unknown)}")
-            return [_RATIO_OF_TYPE[kind] for kind in types]
-        return None
-
-    def _compressed(self, number: int, count: int, ratio: int) -> Layer:
-        kinds = self.items("mlp_layer_types", count)
-        hashed = (
-            kinds[number] == "hash_moe"
-            if kinds is not None
-            else number < (self.number("num_hash_layers") or 0)
-        )
-        flags = {"HASH": hashed, "FIRST": number == 0, "FINAL": number == count - 1}
-        label = _RATIOS.get(ratio, f"C{ratio}")
-        return Layer(number, "+".join([label, *(flag for flag in flags if flags[flag])]), ratio)
-
-    def _attention(self, count: int) -> list[str]:
-        types = self.items("layer_types", count)
-        if types is not None:
-            return [_ATTENTION.get(kind, str(kind).upper()) for kind in types]
-        linear = self.data.get("linear_attn_config")
-        if isinstance(linear, dict) and isinstance(linear.get("full_attn_layers"), list):
-            # Kimi counts its layers from 1.
-            first = 1 if any(name.startswith("kimi") for name in self.model_types) else 0
-            full = {number - first for number in linear["full_attn_layers"]}
-            return ["FULL" if i in full else "LINEAR" for i in range(count)]
-        interval = self.number("full_attention_interval")
-        if interval:
-            return ["LINEAR" if (i + 1) % interval else "FULL" for i in range(count)]
-        if self.number("kv_lora_rank"):
-            return ["DSA" if self.number("index_topk") else "MLA"] * count
-        return ["FULL"] * count
-
-    def _ffn(self, count: int) -> list[str]:
-        kinds = self.items("mlp_layer_types", count)
-        if kinds is not None:
-            return ["DENSE" if kind == "dense" else "MOE" for kind in kinds]
-        if not self.number(*_SIZES["num_experts"]):
-            return ["DENSE"] * count
-        dense = set(self.items("mlp_only_layers") or ())
-        first = self.number("first_k_dense_replace") or 0
-        step = self.number("decoder_sparse_step") or 1
-        return [
-            "DENSE" if i < first or i in dense or (i + 1) % step else "MOE" for i in range(count)
-        ]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from trace_sql.errors import RefusedError, UsageError
+from trace_sql.hits import Hits
 from trace_sql.literal import sql_string
-from trace_sql.model import Model
-from trace_sql.profile import Boundary, Hits, Profile, infer, load_profiles
+from trace_sql.model import Model, visit_rows
+from trace_sql.profile import Boundary, Profile, infer, load_profiles
 from trace_sql.store import Settings
 
 
@@ -30,7 +31,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
     """
     model = None if settings.config is None else Model.from_config(settings.config)
     profile, reason = _profile(settings, model)
-    boundaries = _boundaries(profile, settings)
+    boundaries, own = _boundaries(profile, settings), profile.resolved_boundaries
     num_layers, source = _num_layers(settings, model)
     traces = [trace_id, *([settings.capture] if settings.capture else [])]
     rows: dict[str, list[tuple[Any, ...]]] = {
@@ -41,6 +42,9 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
                 reason,
                 num_layers if trace == trace_id else None,
                 source,
+                model.depth if model and trace == trace_id else None,
+                model.depth_varies if model and trace == trace_id else None,
+                model.draft_layers if model and trace == trace_id else None,
                 settings.anchor_offset if trace == trace_id else None,
                 settings.device if trace == trace_id else None,
                 settings.pid if trace == trace_id else None,
@@ -60,6 +64,11 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
                 rule.hits.extra,
                 rule.first_block,
                 rule.last,
+                rule.hits.role,
+                rule.hits.per_role,
+                slots.index(rule.inner_slot) if rule.inner_slot else None,
+                [rule.inner.count(slot) for slot in slots],
+                rule.anchor_at,
                 len(slots),
                 list(slots),
                 rule.entry is not None,
@@ -67,9 +76,13 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             )
             for key, (rule, slots) in enumerate(boundaries)
         ],
-        "trace_rules": [(trace_id, key, key) for key in range(len(boundaries))],
+        "trace_rules": [
+            (trace_id, key, key, settings.anchor_kernel is not None or rule in own)
+            for key, (rule, _) in enumerate(boundaries)
+        ],
+        "trace_visits": [(trace_id, *row) for row in (visit_rows(model) if model else ())],
         "trace_layer_types": [
-            (trace_id, layer.number, layer.type, layer.compress_ratio)
+            (trace_id, layer.number, layer.type or None, layer.compress_ratio, list(layer.roles))
             for layer in (model.layers if model else ())
         ],
         "trace_columns": [
@@ -144,7 +157,7 @@ def _boundaries(profile: Profile, settings: Settings) -> list[tuple[Boundary, tu
                 for rule in other.boundaries
                 if rule not in profile.resolved_boundaries
             ]
-        return rules
+        return [(rule, names) for rule, names in rules if _applies(rule, names)]
     per_layer = settings.blocks_per_layer or len(slots)
     if per_layer < 1:
         raise UsageError(f"--blocks-per-layer {per_layer}: a layer has at least one block")
@@ -162,6 +175,9 @@ def _boundaries(profile: Profile, settings: Settings) -> list[tuple[Boundary, tu
         hits=Hits(f"{per_layer}*N", per_layer, 0),
         first_block=0,
         last="block",
+        anchor_at="begin",
+        inner=(),
+        inner_slot=None,
         entry=None,
         entry_ambiguous=False,
         exit=None,
@@ -169,6 +185,17 @@ def _boundaries(profile: Profile, settings: Settings) -> list[tuple[Boundary, tu
         examples={},
     )
     return [(rule, slots)]
+
+
+def _applies(rule: Boundary, slots: tuple[str, ...]) -> bool:
+    """Whether the formula gives a hit to each block and to the final norm, with these slots.
+
+    A base's rule need not: its layers may have another number of blocks.
+    """
+    expected = (rule.last == "epilogue") - rule.first_block
+    known = {*rule.inner, rule.inner_slot} - {None} <= set(slots)
+    per_layer = len(slots) + len(rule.inner)
+    return rule.hits.per_layer == per_layer and rule.hits.extra == expected and known
 
 
 def _patterns(boundaries: list[Boundary]) -> list[dict[str, Any]]:

@@ -11,21 +11,22 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Protocol
 
+from trace_sql.config import Config
 from trace_sql.errors import UsageError
-from trace_sql.model import Model
+from trace_sql.hits import Hits, parse_hits
+from trace_sql.layout import read_identity_rule, read_layout
 from trace_sql.resources import data_folder
 from trace_sql.rules import (
     KERNELS,
     OTHER,
     Boundary,
     CategoryRule,
-    Hits,
     NameRule,
     Profile,
-    parse_hits,
 )
+from trace_sql.toml_table import Table
 
 __all__ = [
     "KERNELS",
@@ -42,15 +43,19 @@ __all__ = [
 
 _CONFIDENCE = ("golden", "trace", "source")
 _LAST = ("epilogue", "block")
+_SIDES = ("begin", "end")
 _KEYS = {
-    "profile": "title base confidence source identity layer columns prologue prepare boundary "
-    "category name name_cleanup",
-    "identity": "architectures model_types",
-    "layer": "slots",
+    "profile": "title base confidence source identity layer role loops columns prologue prepare "
+    "boundary category name name_cleanup",
+    "identity": "architectures model_types when",
+    "when": "names where because",
+    "layer": "slots count drafts tail agree parts compress_ratio",
+    "role": "part label where key values others",
+    "loops": "prelude core coda runs depth varies norm norm_once",
     "prologue": "start examples",
     "prepare": "kernels examples",
     "boundary": "name frameworks vendors confidence source entry entry_ambiguous anchor hits "
-    "first_block last exit lead_in examples",
+    "first_block last anchor_at inner inner_slot exit lead_in examples",
     "boundary.examples": "entry anchor exit lead_in not",
     "category": "name pattern examples",
     "name": "pattern replace examples",
@@ -58,7 +63,12 @@ _KEYS = {
 }
 """The keys of each kind of table; a kind that is not here takes any key."""
 
-_T = TypeVar("_T")
+
+class Configured(Protocol):
+    """What has a config: a model, or a config itself."""
+
+    @property
+    def config(self) -> Config: ...
 
 
 def load_profiles(folder: Path | None = None) -> Mapping[str, Profile]:
@@ -72,24 +82,37 @@ def load_profiles(folder: Path | None = None) -> Mapping[str, Profile]:
 
 
 def infer(
-    model: Model | None, profiles: Mapping[str, Profile] | None = None
+    model: Configured | None, profiles: Mapping[str, Profile] | None = None
 ) -> tuple[Profile, str]:
     """Return the profile for a model and, in a few words, why.
 
-    Identity decides, the outer names before those of a nested text config, because some wrappers
-    share the inner model type. A configured model that nobody claims gets `generic_addnorm`; no
+    Names decide first, the outer ones before those of a nested text config, because some wrappers
+    share the inner model type; a condition may turn a name into another profile's. Then the fields
+    of configs that no profile claims by name, if they fit one; last comes `generic_addnorm`. No
     config gets `generic`.
     """
     found = profiles or load_profiles()
     if model is None:
         return found["generic"], "no config"
-    for name in model.identities:
+    config = model.config
+    conditions = [(profile, rule) for profile in found.values() for rule in profile.conditions]
+    for name, key in config.names:
+        for profile, rule in conditions:
+            if name in rule.names and rule.where.holds(config.get):
+                return profile, rule.because
         for profile in found.values():
             if name in (*profile.model_types, *profile.architectures):
-                return profile, f"config names {name}"
-    return found[
-        "generic_addnorm"
-    ], f"no profile claims {' / '.join(model.identities) or model.name}"
+                return profile, f"{key} {'is' if key.endswith('type') else 'has'} {name}"
+    fitting = {
+        profile.name: (profile, rule.because)
+        for profile, rule in conditions
+        if not rule.names and rule.where.holds(config.get)
+    }
+    if len(fitting) == 1:
+        return next(iter(fitting.values()))
+    named = " / ".join(name for name, _ in config.names) or "a config without a name"
+    doubt = f", and its fields fit {' and '.join(fitting)}" if fitting else ""
+    return found["generic_addnorm"], f"no profile claims {named}{doubt}"
 
 
 @cache
@@ -122,9 +145,9 @@ def _load(folder: Path) -> Mapping[str, Profile]:
     return done
 
 
-def _read(path: Path) -> _Table:
+def _read(path: Path) -> Table:
     try:
-        return _Table(tomllib.loads(path.read_text("utf-8")), "profile", path.name)
+        return Table(tomllib.loads(path.read_text("utf-8")), "profile", path.name, _KEYS)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise UsageError(f"{path} is no TOML: {problem}") from None
 
@@ -180,6 +203,16 @@ def _check_references(profiles: Mapping[str, Profile]) -> None:
                     f"{profile.name}.toml: columns.{label} has {category!r}, "
                     "which no category rule gives"
                 )
+        labels = {label for rule in profile.resolved_layout.roles for label in rule.labels}
+        for role in profile.layout.roles:
+            if role.part not in profile.resolved_layout.parts:
+                raise UsageError(f"{profile.name}.toml: role: layer.parts has no {role.part!r}")
+        for boundary in profile.boundaries:
+            if boundary.hits.role is not None and boundary.hits.role not in labels:
+                raise UsageError(
+                    f"{profile.name}.toml: boundary {boundary.name}: hits counts "
+                    f"{boundary.hits.role}, which no role rule gives"
+                )
         for identity in (*profile.architectures, *profile.model_types):
             if owners.setdefault(identity, profile.name) != profile.name:
                 raise UsageError(
@@ -188,54 +221,7 @@ def _check_references(profiles: Mapping[str, Profile]) -> None:
                 )
 
 
-class _Table:
-    """A TOML table that knows where it stands, so that every complaint names file and key."""
-
-    def __init__(self, data: object, kind: str, where: str) -> None:
-        self.where = where
-        if not isinstance(data, dict):
-            raise self.error("", "must be a table")
-        self.data: dict[str, Any] = data
-        known = _KEYS[kind].split() if kind in _KEYS else list(data)
-        for key in data:
-            if key not in known:
-                raise self.error(key, f"is no key; known here: {', '.join(known)}")
-
-    def error(self, key: str, problem: str) -> UsageError:
-        return UsageError(f"{self.where}: {key} {problem}")
-
-    def get(self, key: str, kind: type[_T], default: _T | None = None) -> _T:
-        value = self.data.get(key, default)
-        if value is None:
-            raise self.error(key, "is missing")
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.error(key, f"must be of type {kind.__name__}")
-        return value
-
-    def strings(self, key: str, required: bool = False) -> tuple[str, ...]:
-        value = self.data.get(key, [])
-        values = [value] if isinstance(value, str) else value
-        if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
-            raise self.error(key, "must be a list of strings")
-        if required and not values:
-            raise self.error(key, "is missing or empty")
-        return tuple(values)
-
-    def choice(self, key: str, choices: tuple[str, ...]) -> str:
-        value = self.get(key, str)
-        if value not in choices:
-            raise self.error(key, f"is {value!r}; choose one of {', '.join(choices)}")
-        return value
-
-    def child(self, key: str, kind: str) -> _Table:
-        return _Table(self.data.get(key, {}), kind, f"{self.where}: {key}")
-
-    def children(self, key: str) -> Iterator[_Table]:
-        for index, item in enumerate(self.get(key, list, [])):
-            yield _Table(item, key, f"{self.where}: {key}[{index}]")
-
-
-def _boundary(table: _Table) -> Boundary:
+def _boundary(table: Table) -> Boundary:
     examples = table.child("examples", "boundary.examples")
     rules = {key: table.strings(key) for key in ("anchor", "entry", "exit", "lead_in")}
     for key, patterns in rules.items():
@@ -246,6 +232,8 @@ def _boundary(table: _Table) -> Boundary:
         hits = parse_hits(table.get("hits", str))
     except ValueError as problem:
         raise table.error("hits", f"is no formula in N: {problem}") from None
+    if "inner_slot" in table.data and hits.role is None:
+        raise table.error("inner_slot", "needs a role in hits, as 2*N + 3*PLE")
     last = table.choice("last", _LAST)
     if rules["exit"] and last != "block":
         raise table.error("exit", 'needs last = "block"')
@@ -264,6 +252,9 @@ def _boundary(table: _Table) -> Boundary:
         hits=hits,
         first_block=first_block,
         last=last,
+        anchor_at=table.choice("anchor_at", _SIDES, "begin"),
+        inner=table.strings("inner"),
+        inner_slot=table.get("inner_slot", str) if hits.role else None,
         entry=rules["entry"][0] if rules["entry"] else None,
         entry_ambiguous=table.get("entry_ambiguous", bool, False),
         exit=rules["exit"][0] if rules["exit"] else None,
@@ -272,7 +263,7 @@ def _boundary(table: _Table) -> Boundary:
     )
 
 
-def _name_rule(table: _Table) -> NameRule:
+def _name_rule(table: Table) -> NameRule:
     pairs = table.get("examples", list, [])
     if not pairs:
         raise table.error("examples", "is missing: give [raw, simplified] pairs")
@@ -286,7 +277,7 @@ def _name_rule(table: _Table) -> NameRule:
     )
 
 
-def _profile(name: str, table: _Table, bases: tuple[Profile, ...]) -> Profile:
+def _profile(name: str, table: Table, bases: tuple[Profile, ...]) -> Profile:
     identity, prologue = table.child("identity", "identity"), table.child("prologue", "prologue")
     columns = table.child("columns", "columns")
     if prologue.strings("start"):
@@ -302,7 +293,9 @@ def _profile(name: str, table: _Table, bases: tuple[Profile, ...]) -> Profile:
         bases=bases,
         architectures=identity.strings("architectures"),
         model_types=identity.strings("model_types"),
+        conditions=tuple(read_identity_rule(rule) for rule in identity.children("when")),
         slots=table.child("layer", "layer").strings("slots"),
+        layout=read_layout(table),
         columns={label: columns.strings(label, required=True) for label in columns.data},
         prologue_start=prologue.strings("start"),
         prologue_examples=prologue.strings("examples"),

@@ -31,23 +31,47 @@ def trace_table(db: Database) -> Table:
     return Table("traces", "", columns, rows)
 
 
-def pass_table(db: Database, trace_id: str, phase: str | None = None) -> Table:
+def pass_table(
+    db: Database, trace_id: str, phase: str | None = None, *, full: bool = False
+) -> Table:
     """Return all passes, or those of a phase: cold start, growth, steady state.
 
+    `full` adds what a line of a terminal has no room for: kind, requests, and how they are known.
     Raises TraceSqlError where no pass is of `phase`.
     """
+    # Headings fold where long numbers or words would make the table too wide.
+    told, tight = db.query(
+        "select bool_or(n_tokens is not null), max(coalesce(n_tokens, 0)) >= 10000"
+        " or max(end_s) >= 10 or max(length(coalesce(label, ''))) > 7"
+        " from pass_table where trace_id = ?",
+        [trace_id],
+    ).rows[0]
     columns = (
         Column("pass_no", "Fwd#"),
         Column("start_s", "Start(s)", _S),
         Column("end_s", "End(s)", _S),
         Column("duration_ms", "Duration(ms)", _MS),
-        Column("avg_layer_ms", "Avg Layer(ms)", _MS),
-        Column("first_layer_ms", "First Layer(ms)", _MS),
-        Column("phase", "Phase"),
+        Column("avg_layer_ms", "Avg Layer(ms)", _MS, wrap=bool(tight)),
+        Column("first_layer_ms", "First Layer(ms)", _MS, wrap=bool(tight)),
+        Column("phase" if full else "label", "Phase"),
+        *((Column("n_tokens", "Tok"),) if told or full else ()),
+        *(_PASS_DETAILS if full else ()),
         Column("notes", "Notes", wrap=True),
     )
     table = view_table(db, "passes", "Forward passes", columns, "pass_table", trace_id, "pass_no")
-    return _of_phase(table, phase)
+    return _of_phase(db, trace_id, table, phase)
+
+
+_PASS_DETAILS = (
+    Column("phase_source", "Phase from"),
+    Column("kind", "Kind"),
+    Column("kind_source", "Kind from"),
+    Column("batch_size", "Requests"),
+    Column("n_context_requests", "Prefill requests"),
+    Column("n_context_tokens", "Prefill tokens"),
+    Column("n_generation_requests", "Decode requests"),
+    Column("n_generation_tokens", "Decode tokens"),
+)
 
 
 def chosen_pass(
@@ -60,7 +84,7 @@ def chosen_pass(
     stable, TraceSqlError for a pass or phase that does not exist.
     """
     passes = db.query(
-        "select pass_no, status, coalesce(phase, 'unknown') as phase, evidence from passes"
+        "select pass_no, status, coalesce(phase, 'unknown') as phase, kind, evidence from passes"
         " where trace_id = ? order by pass_no",
         [trace_id],
     ).dicts()
@@ -72,31 +96,34 @@ def chosen_pass(
                 return pass_no, "chosen with --pass"
         raise TraceSqlError(f"no pass {pass_no}; the trace has passes 0 to {len(passes) - 1}")
     _require_phase(phase, {row["phase"] for row in passes})
-    steady = db.query(
-        "select pass_no, phase from steady_passes where trace_id = ?"
-        " and (phase = ? or ? is null) order by pass_no",
-        [trace_id, phase, phase],
-    ).rows
-    if steady:
-        return int(steady[0][0]), _why_steady(db, trace_id, *steady[0])
     usable = [row for row in passes if row["status"] != "refused" and phase in (None, row["phase"])]
-    whole = [row for row in usable if row["status"] == "complete"]
+    # What drafts for a model is not what is asked about, unless nothing else is there.
+    of_model = [row for row in usable if row["kind"] == "target"] or usable
+    whole = [row for row in of_model if row["status"] == "complete"]
+    numbers = {row["pass_no"] for row in whole}
+    steady = db.query(
+        "select kind, phase, pass_no from steady_passes where trace_id = ? order by pass_no",
+        [trace_id],
+    ).rows
+    for kind, own, number in steady:
+        if number in numbers:
+            return int(number), _why_steady(db, trace_id, kind, own, number)
     of_phase = f"{phase} " if phase else ""
-    if len(whole or usable) == 1:
-        only = (whole or usable)[0]
-        kind = f"complete {of_phase}pass" if whole else f"{of_phase}pass, and it is cut"
-        return int(only["pass_no"]), f"no steady state, it is the only {kind}"
+    if len(whole or of_model) == 1:
+        only = (whole or of_model)[0]
+        which = f"complete {of_phase}pass" if whole else f"{of_phase}pass, and it is cut"
+        return int(only["pass_no"]), f"no steady state, it is the only {which}"
     raise RefusedError(
         f"no steady state among {len(whole)} complete {of_phase}passes (layer 0 within 5 % twice in"
         " a row); choose one with --pass, `trace-sql passes` lists them"
     )
 
 
-def _why_steady(db: Database, trace_id: str, pass_no: int, phase: str) -> str:
+def _why_steady(db: Database, trace_id: str, kind: str, phase: str, pass_no: int) -> str:
     changes = db.query(
-        "select change_pct from pass_changes where trace_id = ? and phase = ? and pass_no <= ?"
-        " order by pass_no desc limit 2",
-        [trace_id, phase, pass_no],
+        "select change_pct from pass_changes where trace_id = ? and kind = ? and phase = ?"
+        " and pass_no <= ? order by pass_no desc limit 2",
+        [trace_id, kind, phase, pass_no],
     ).rows
     shown = ", ".join(f"{change:+.1f} %" for (change,) in reversed(changes))
     of_phase = "" if phase == "unknown" else f"{phase} "
@@ -109,13 +136,18 @@ def _require_phase(phase: str | None, phases: set[str]) -> None:
         raise TraceSqlError(f"no pass of phase {phase!r}; this trace has {known}")
 
 
-def _of_phase(table: Table, phase: str | None) -> Table:
-    keys = [column.key for column in table.columns]
-    phases = [row[keys.index("phase")] or "unknown" for row in table.rows]
-    _require_phase(phase, set(phases))
-    rows = [
-        row for row, own in zip(table.rows, phases, strict=True) if phase is None or own == phase
-    ]
+def _of_phase(db: Database, trace_id: str, table: Table, phase: str | None) -> Table:
+    """Return the rows of `table`, one a pass, whose pass is of `phase`."""
+    if phase is None:
+        return table
+    phases = dict(
+        db.query(
+            "select pass_no, coalesce(phase, 'unknown') from passes where trace_id = ?", [trace_id]
+        ).rows
+    )
+    _require_phase(phase, set(phases.values()))
+    at = [column.key for column in table.columns].index("pass_no")
+    rows = [row for row in table.rows if phases[row[at]] == phase]
     return Table(table.key, table.title, table.columns, rows)
 
 
@@ -222,7 +254,7 @@ def perfetto_tables(
         trace_id,
         "pass_no",
     )
-    passes = _of_phase(passes, phase)
+    passes = _of_phase(db, trace_id, passes, phase)
     if pass_no is None:
         return [passes]
     looped = db.query(

@@ -2,69 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from trace_sql.hits import Hits
+from trace_sql.layout import IdentityRule, Layout, merged
 
 KERNELS = "kernels"
 """The profile whose rules every other profile ends with."""
 
 OTHER = "other"
 """The category of a kernel that no rule knows."""
-
-
-@dataclass(frozen=True)
-class Hits:
-    """How many anchors one pass has: `per_layer` * N + `extra`, N = layers of the config."""
-
-    text: str
-    per_layer: int
-    extra: int
-
-    def count(self, layers: int) -> int:
-        """Return the hits of one pass of `layers` layers."""
-        return self.per_layer * layers + self.extra
-
-    def layers(self, hits: int) -> int | None:
-        """Return the layer count that has exactly `hits` hits, None where no count fits."""
-        layers, rest = divmod(hits - self.extra, self.per_layer)
-        return layers if rest == 0 and layers > 0 else None
-
-
-def parse_hits(text: str) -> Hits:
-    """Parse a formula of integers, N, +, -, * and parentheses that grows linearly with N.
-
-    Raises ValueError that says what is wrong with it.
-    """
-    try:
-        per_layer, extra = _linear(ast.parse(text.strip(), mode="eval").body)
-    except SyntaxError:
-        raise ValueError(f"{text!r} cannot be parsed") from None
-    if per_layer < 1:
-        raise ValueError(f"{text!r} does not grow with N")
-    return Hits(text, per_layer, extra)
-
-
-def _linear(node: ast.expr) -> tuple[int, int]:
-    """Return (a, b) of the expression a * N + b; nothing is ever evaluated."""
-    match node:
-        case ast.Name(id="N"):
-            return 1, 0
-        case ast.Constant(value=value) if type(value) is int:
-            return 0, value
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            slope, offset = _linear(inner)
-            return -slope, -offset
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
-            (a, b), (c, d) = _linear(left), _linear(right)
-            if isinstance(op, ast.Add):
-                return a + c, b + d
-            if isinstance(op, ast.Sub):
-                return a - c, b - d
-            if a and c:
-                raise ValueError("N * N is not linear in N")
-            return a * d + b * c, b * d
-    raise ValueError(f"{ast.unparse(node)!r} is neither N, a whole number, +, - nor *")
 
 
 @dataclass(frozen=True)
@@ -100,6 +48,13 @@ class Boundary:
     """Index within the pass of the block that hit 0 opens."""
     last: str
     """What the last hit is: "epilogue" closes the last block, "block" opens it."""
+    anchor_at: str
+    """Whether an anchor is the first kernel of the block behind it ("begin") or the last one of
+    the block before it ("end")."""
+    inner: tuple[str, ...]
+    """Slots that hold one more anchor, which bounds nothing, in every layer; a slot may recur."""
+    inner_slot: str | None
+    """Slot of a layer of the formula's role in which the role's hits follow the opening one."""
     entry: str | None
     """Opens block 0."""
     entry_ambiguous: bool
@@ -122,7 +77,9 @@ class Profile:
     bases: tuple[Profile, ...] = field(repr=False)
     architectures: tuple[str, ...]
     model_types: tuple[str, ...]
+    conditions: tuple[IdentityRule, ...]
     slots: tuple[str, ...]
+    layout: Layout
     columns: Mapping[str, tuple[str, ...]]
     prologue_start: tuple[str, ...]
     prologue_examples: tuple[str, ...]
@@ -171,6 +128,10 @@ class Profile:
     @property
     def resolved_slots(self) -> tuple[str, ...]:
         return next((profile.slots for profile in self.lineage() if profile.slots), ())
+
+    @property
+    def resolved_layout(self) -> Layout:
+        return merged(profile.layout for profile in self.lineage())
 
     @property
     def resolved_columns(self) -> Mapping[str, tuple[str, ...]]:

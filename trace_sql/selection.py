@@ -63,7 +63,7 @@ def find_trace(store: Store, text: str) -> str:
         if known is not None:
             return known
         with Progress(f"ingesting {path.name}") as progress:
-            return store.ingest(path, progress=progress.bytes).trace_id
+            return store.take_in(path, progress=progress.bytes).trace_id
     if path.suffix in (".json", ".gz") or len(path.parts) > 1:
         raise UsageError(f"{text}: no such file")
     return store.resolve(text)

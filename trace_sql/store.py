@@ -13,59 +13,30 @@ import contextlib
 import hashlib
 import json
 import os
-import platform
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from trace_sql.background import Background
 from trace_sql.errors import BadInputError, TraceSqlError, UsageError
 from trace_sql.events import SCHEMA_VERSION
 from trace_sql.inputs import trace_name
+from trace_sql.settings import Settings
+from trace_sql.work_folder import make_work_folder
+
+if TYPE_CHECKING:
+    from trace_sql import engine
+    from trace_sql.flatten import Flattened
+
+__all__ = ["Ingested", "Settings", "Store", "TraceEntry", "default_folder"]
 
 _ID_DIGITS = 12
 _SETTLED_NS = 2_000_000_000
 """A file changed less than this before it was hashed may change again within one tick."""
-_ABANDONED_S = 86_400
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a user said about a trace; None (in `tags` no key) means not said."""
-
-    run: str | None = None
-    tags: dict[str, str] | None = None
-    config_path: str | None = None
-    config: dict[str, Any] | None = None
-    """The parsed config.json of the model."""
-    profile: str | None = None
-    num_layers: int | None = None
-    anchor_kernel: str | None = None
-    blocks_per_layer: int | None = None
-    anchor_offset: int | None = None
-    pid: str | None = None
-    device: int | None = None
-    phase: str | None = None
-    from_ns: int | None = None
-    to_ns: int | None = None
-    capture: str | None = None
-    """trace_id of the graph-capture trace that belongs to this one."""
-    name: str | None = None
-
-    def given(self) -> dict[str, Any]:
-        """Return the settings that were given, by name."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {key: value for key, value in values.items() if value is not None}
-
-    def merged(self, newer: Settings) -> Settings:
-        """Return these settings with what `newer` gives in their place, tags one by one."""
-        given = newer.given()
-        if newer.tags is not None:
-            given["tags"] = {**(self.tags or {}), **newer.tags}
-        return replace(self, **given)
 
 
 @dataclass(frozen=True)
@@ -92,6 +63,15 @@ class TraceEntry:
         return self.folder / "facts.parquet"
 
 
+@dataclass
+class _Arrival:
+    """A trace whose files are being written; `new` says whether no other process was first."""
+
+    trace_id: str
+    settings: Settings
+    new: bool = True
+
+
 def default_folder() -> Path:
     """Return the store's folder: TRACE_SQL_STORE, else one in the user's cache folder."""
     if chosen := os.environ.get("TRACE_SQL_STORE"):
@@ -116,6 +96,9 @@ class Store:
         self._traces = root / "traces"
         self._paths = root / "paths"
         self._tmp = root / "tmp"
+        self._background = Background()
+        self._arrival: _Arrival | None = None
+        self._flat: tuple[str, engine.Workspace] | None = None
 
     def ingest(
         self,
@@ -129,17 +112,57 @@ class Store:
         flattened and in all. Raises BadInputError where `path` is no whole trace or changes
         while it is read, TraceSqlError where the store cannot be written.
         """
+        ingested = self.take_in(path, settings, progress)
+        if ingested.fresh:
+            ingested = replace(ingested, fresh=self.settle())
+        return ingested
+
+    def take_in(
+        self,
+        path: Path,
+        settings: Settings | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Ingested:
+        """Do what `ingest` does, but leave the files of a small trace to be written meanwhile.
+
+        Its entry is known from now on, its tables are there for `take_flat`, and its files from
+        `settle` on, which raises what goes wrong with them.
+        """
         settings = settings or Settings()
         before = _identity(path)
         trace_id = self._remembered(path, before) or _content_id(path)
         fresh = not self._holds(trace_id)
         if fresh:
             with self._writing():
-                fresh = self._flatten_into_place(path, before, trace_id, settings, progress)
-        if not fresh:
+                self._flatten(path, before, trace_id, settings, progress)
+        else:
             self.change_settings(trace_id, settings)
         self._remember(path, before, trace_id)
         return Ingested(trace_id, self.entry(trace_id).name, fresh)
+
+    def settle(self) -> bool:
+        """Wait until what was taken in is written; say whether no other process was first.
+
+        Raises TraceSqlError where the store cannot be written.
+        """
+        arrival = self._arrival
+        try:
+            self._background.finish()
+        finally:
+            self._arrival = None
+        if arrival is None or arrival.new:
+            return True
+        self.change_settings(arrival.trace_id, arrival.settings)
+        return False
+
+    def take_flat(self, trace_id: str) -> engine.Workspace | None:
+        """Return the tables of a small trace that was just taken in; they are given away once.
+
+        They are FLAT_EVENTS and FLAT_FACTS of `flatten`. Whoever takes them closes the workspace
+        after `settle`.
+        """
+        flat, self._flat = self._flat, None
+        return flat[1] if flat and flat[0] == trace_id else None
 
     def find_path(self, path: Path) -> str | None:
         """Return the trace_id of what is in the file `path` now, None if it is not stored.
@@ -175,6 +198,7 @@ class Store:
 
     def traces(self) -> list[TraceEntry]:
         """Return all traces, sorted by name, then id."""
+        self.settle()
         ids = [folder.name for folder in self._traces.glob("[0-9a-f]*") if folder.is_dir()]
         entries = [self.entry(trace_id) for trace_id in ids]
         return sorted(entries, key=lambda entry: (entry.name, entry.trace_id))
@@ -186,6 +210,8 @@ class Store:
 
     def settings(self, trace_id: str) -> Settings:
         """Return the settings of a trace; raises UsageError for a file that holds none."""
+        if self._arrival and self._arrival.trace_id == trace_id:
+            return self._arrival.settings
         path = self._traces / trace_id / "settings.json"
         try:
             return Settings(**json.loads(path.read_text(encoding="utf-8")))
@@ -198,6 +224,7 @@ class Store:
 
     def change_settings(self, trace_id: str, settings: Settings) -> None:
         """Merge `settings` into those of the trace; a reader sees the old or the new ones."""
+        self.settle()
         old = self.settings(trace_id)
         new = old.merged(settings)
         if new != old:
@@ -205,47 +232,55 @@ class Store:
                 _write_json(self._traces / trace_id / "settings.json", new.given())
 
     def _holds(self, trace_id: str) -> bool:
-        return (self._traces / trace_id).is_dir()
+        arriving = self._arrival is not None and self._arrival.trace_id == trace_id
+        return arriving or (self._traces / trace_id).is_dir()
 
-    def _flatten_into_place(
+    def _flatten(
         self,
         path: Path,
         before: dict[str, Any],
         trace_id: str,
         settings: Settings,
         progress: Callable[[int, int], None] | None,
-    ) -> bool:
-        """Return False where another process has put the trace in place meanwhile."""
-        from trace_sql.flatten import flatten
+    ) -> None:
+        """Flatten a file and have the result put in place beside what comes next."""
+        from trace_sql import engine
+        from trace_sql.flatten import load
 
-        self._remove_abandoned()
-        work = self._tmp / f"{platform.node()}.{os.getpid()}.{os.urandom(4).hex()}"
-        work.mkdir(parents=True)
+        self.settle()
+        self._flat = None
+        engine.open_early()
+        work = make_work_folder(self._tmp)
         try:
             name = settings.name or trace_name(path)
-            flatten(path, work, trace_id=trace_id, name=name, progress=progress)
+            flat = load(path, work, trace_id=trace_id, name=name, progress=progress)
             if _identity(path) != before:
                 raise BadInputError(f"{path}: changed while it was read; wait for its writer")
-            _write_json(work / "settings.json", replace(settings, name=name).given())
-            self._traces.mkdir(parents=True, exist_ok=True)
-            try:
-                work.rename(self._traces / trace_id)
-            except OSError:
-                if self._holds(trace_id):
-                    return False
-                raise
-            return True
+            named = replace(settings, name=name)
+            _write_json(work / "settings.json", named.given())
+        except BaseException:
+            shutil.rmtree(work, ignore_errors=True)
+            raise
+        self._flat = (trace_id, flat.workspace) if flat else None
+        self._arrival = arrival = _Arrival(trace_id, named)
+        self._background.do(lambda: self._place(arrival, work, flat))
+
+    def _place(self, arrival: _Arrival, work: Path, flat: Flattened | None) -> None:
+        """Write what is still to be written of a trace and move it to where it is found."""
+        place = self._traces / arrival.trace_id
+        try:
+            with self._writing():
+                if flat is not None:
+                    flat.write(work)
+                self._traces.mkdir(parents=True, exist_ok=True)
+                try:
+                    work.rename(place)
+                except OSError:
+                    if not place.is_dir():
+                        raise
+                    arrival.new = False
         finally:
             shutil.rmtree(work, ignore_errors=True)
-
-    def _remove_abandoned(self) -> None:
-        """Remove what ingests left that were killed."""
-        for folder in self._tmp.glob("*.*.*"):
-            host, pid, _ = folder.name.rsplit(".", 2)
-            with contextlib.suppress(OSError):
-                old = time.time() - folder.stat().st_mtime > _ABANDONED_S
-                if old or (host == platform.node() and not _runs(int(pid))):
-                    shutil.rmtree(folder, ignore_errors=True)
 
     def _path_file(self, path: Path) -> Path:
         key = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=16).hexdigest()
@@ -312,16 +347,3 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _runs(pid: int) -> bool:
-    """Say whether a process of this machine is alive; True where that cannot be asked."""
-    if sys.platform == "win32":
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trace_sql.contract import Contract, parse_contract
 from trace_sql.literal import sql_string
 from trace_sql.resources import data_folder
+
+if TYPE_CHECKING:
+    from trace_sql.contract import Contract
 
 LAYERS = ("stage", "classify", "window", "assign", "measure", "report")
 """Folders of sql/ in reading order: a view reads its own or an earlier layer."""
@@ -28,6 +30,8 @@ class View:
     @property
     def contract(self) -> Contract:
         """The contract in the file's head."""
+        from trace_sql.contract import parse_contract
+
         return parse_contract(self.name, self.text)
 
     @property
@@ -52,6 +56,11 @@ def load_views() -> dict[str, View]:
                 raise ValueError(f"two views are named {path.stem}")
             found[path.stem] = View(path.stem, layer, path.read_text(encoding="utf-8"))
     return found
+
+
+def public_views() -> list[View]:
+    """Return the views a session offers: all but those kept only while a trace is analysed."""
+    return [view for view in load_views().values() if view.keep != "yes"]
 
 
 _READ = re.compile(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", re.IGNORECASE)

@@ -10,7 +10,7 @@
 -- trace_id  VARCHAR  -  the trace
 -- event_id  BIGINT   -  the activity
 -- pass_no   BIGINT   -  0-based pass; NULL outside
--- loop_no   BIGINT   -  0-based visit of the layers; NULL outside layers
+-- loop_no   BIGINT   -  0-based visit of its layer, or loop that begins or ends; else NULL
 -- layer_no  BIGINT   -  0-based layer; NULL outside layers
 -- slot      VARCHAR  -  which part of the layer; NULL outside layers
 -- region    VARCHAR  -  prologue, layer, epilogue or outside; NULL when unknown or not selected

@@ -8,7 +8,7 @@
 -- event_id  BIGINT   -  the activity
 -- line_no   BIGINT   -  its position on the main line
 -- pass_no   BIGINT   -  0-based pass; NULL outside
--- loop_no   BIGINT   -  0-based visit of the layers; NULL outside layers
+-- loop_no   BIGINT   -  0-based visit of its layer, or loop that begins or ends; else NULL
 -- layer_no  BIGINT   -  0-based layer; NULL outside layers
 -- slot      VARCHAR  -  part of the layer; NULL outside layers
 -- region    VARCHAR  -  prologue, layer, epilogue or outside; NULL when unknown
@@ -25,10 +25,13 @@ with
             e.layers_line,
             e.epilogue_line,
             coalesce(m.line_no >= e.next_line, false) as unheld,
-            if(m.line_no < b.end_line and b.pass_no = e.pass_no, b.block_no, null) as block_no
+            if(m.line_no < b.end_line and b.pass_no = e.pass_no, b.block_no, null) as block_no,
+            if(m.line_no < n.end_line and n.pass_no = e.pass_no, n.loop_no, null) as run_loop,
+            n.region as run_region
         from main_line as m
         asof left join pass_edges as e on e.trace_id = m.trace_id and m.line_no >= e.prologue_line
         asof left join blocks as b on b.trace_id = m.trace_id and m.line_no >= b.start_line
+        asof left join run_starts as n on n.trace_id = m.trace_id and m.line_no >= n.start_line
     ),
 
     firsts as (
@@ -37,6 +40,7 @@ with
             any_value(e.pass_no) as pass_no,
             any_value(e.step) as step,
             any_value(e.starts_whole) as starts_whole,
+            any_value(e.layers_line) as layers_line,
             bool_or(m.launched) as launched
         from pass_edges as e
         join
@@ -45,7 +49,7 @@ with
             and m.line_no >= e.prologue_line
             and m.line_no < e.end_line
         group by e.trace_id, e.pass_no
-        qualify row_number() over (partition by e.trace_id order by e.pass_no) = 1
+        qualify row_number() over (partition by e.trace_id order by any_value(e.layers_line)) = 1
     )
 
 select
@@ -53,7 +57,7 @@ select
     o.event_id,
     o.line_no,
     coalesce(o.pass_no, r.pass_no) as pass_no,
-    if(o.pass_no is null, null, b.loop_no) as loop_no,
+    if(o.pass_no is null, null, coalesce(b.loop_no, o.run_loop)) as loop_no,
     if(o.pass_no is null, null, b.layer_no) as layer_no,
     if(o.pass_no is null, null, b.slot) as slot,
     case
@@ -76,8 +80,12 @@ select
                 then null
                 else 'outside'
             end
-        when b.block_no is not null
+        when b.layer_no is not null
         then 'layer'
+        when b.block_no is not null
+        then 'epilogue'
+        when o.run_loop is not null
+        then o.run_region
         when o.line_no < o.layers_line
         then 'prologue'
         else 'epilogue'

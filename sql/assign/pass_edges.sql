@@ -20,21 +20,22 @@ with
             b.*,
             least(
                 coalesce(
-                    lead(b.prologue_line) over (partition by b.trace_id order by b.pass_no),
+                    lead(b.prologue_line) over (partition by b.trace_id order by b.range_no),
                     b.next_anchor
                 ),
                 b.next_anchor
             ) as limit_line,
             r.pass_no is not null as next_refused
         from pass_begins as b
-        left join refused_windows as r on r.trace_id = b.trace_id and r.pass_no = b.pass_no + 1
+        left join pass_windows as n on n.trace_id = b.trace_id and n.range_no = b.range_no + 1
+        left join refused_windows as r on r.trace_id = n.trace_id and r.pass_no = n.pass_no
     ),
 
     -- A pass that does not hold begins behind the epilogue: embedding, entry norm, attention.
     begin_lines as (
         select m.trace_id, m.line_no, null as rule_key
         from main_line as m
-        where m.is_marker or m.category in ('attention', 'mla', 'linear_attention')
+        where m.is_marker or m.attends
         union all
         select h.trace_id, m.line_no, h.rule_key
         from anchor_hits as h

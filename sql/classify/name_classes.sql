@@ -7,6 +7,7 @@
 -- name         VARCHAR  -  name as the profiler wrote it
 -- category     VARCHAR  -  category of the first rule that matches, else other
 -- begins_pass  BOOLEAN  -  an embedding, or a kernel the profile says a pass begins with
+-- attends      BOOLEAN  -  attention of any kind; planning it is none
 with
     names as (select distinct trace_id, name from activities where name is not null),
 
@@ -31,5 +32,7 @@ select
     category = 'embedding'
     {% for pattern in prologue_patterns %}
         or regexp_matches(name, {{ pattern | quoted }})
-    {% endfor %} as begins_pass
+    {% endfor %} as begins_pass,
+    category in ('attention', 'mla', 'linear_attention')
+    and not contains(lower(name), 'metadata') as attends
 from classes

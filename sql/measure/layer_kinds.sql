@@ -3,16 +3,17 @@
 -- grain: trace_id, pass_no, loop_no, layer_no
 -- keep: store
 --
--- trace_id           VARCHAR  -  the trace
--- pass_no            BIGINT   -  the pass
--- loop_no            BIGINT   -  visit of the layers
--- layer_no           BIGINT   -  the layer
--- layer_type         VARCHAR  -  the type
--- layer_type_source  VARCHAR  -  config or kernels
--- compress_ratio     BIGINT   -  from the config; NULL where it has none
--- complete           BOOLEAN  -  all of its blocks are in the trace
--- has_moe            BOOLEAN  -  runs expert or routing kernels
--- usual              BOOLEAN  -  its kernel order is the commonest of its type in the pass
+-- trace_id           VARCHAR    -  the trace
+-- pass_no            BIGINT     -  the pass
+-- loop_no            BIGINT     -  visit of the layers
+-- layer_no           BIGINT     -  the layer
+-- layer_type         VARCHAR    -  the type
+-- layer_type_source  VARCHAR    -  config or kernels
+-- compress_ratio     BIGINT     -  from the config; NULL where it has none
+-- roles              VARCHAR[]  -  parts of the type, from the config; else NULL
+-- complete           BOOLEAN    -  all of its blocks are in the trace
+-- has_moe            BOOLEAN    -  runs expert or routing kernels
+-- usual              BOOLEAN    -  its kernel order is the commonest of its type in the pass
 with
     first_seen as (
         select
@@ -49,7 +50,8 @@ with
                 end
             ) as layer_type,
             if(t.layer_type is null, 'kernels', 'config') as layer_type_source,
-            t.compress_ratio
+            t.compress_ratio,
+            nullif(t.roles, []) as roles
         from layer_sequences as s
         left join lettered as l using (trace_id, sequence)
         left join trace_layer_types as t using (trace_id, layer_no)
@@ -70,6 +72,7 @@ select
     t.layer_type,
     t.layer_type_source,
     t.compress_ratio,
+    t.roles,
     t.complete,
     t.has_moe,
     t.complete and t.sequence = c.sequence as usual

@@ -20,10 +20,10 @@ select
     and count(distinct b.block_no) = any_value(r.blocks_per_layer) as complete,
     hash(list(if(m.event_id = b.event_id, 'anchor', m.name) order by m.line_no)) as sequence,
     bool_or(m.category in ('moe', 'moe_routing')) as has_moe,
-    max(m.category) filter (m.category in ('attention', 'mla', 'linear_attention')) as attention
+    max(m.category) filter (m.attends) as attention
 from main_line as m
 asof join blocks as b on b.trace_id = m.trace_id and m.line_no >= b.start_line
 join pass_windows as p on p.trace_id = b.trace_id and p.pass_no = b.pass_no
 join boundary_rules as r on r.rule_key = p.rule_key
-where m.line_no < b.end_line
+where m.line_no < b.end_line and b.layer_no is not null
 group by b.trace_id, b.pass_no, b.loop_no, b.layer_no

@@ -3,25 +3,26 @@
 -- grain: trace_id, pass_no, loop_no, layer_no
 -- keep: store
 --
--- trace_id           VARCHAR  -   the trace
--- pass_no            BIGINT   -   0-based pass
--- loop_no            BIGINT   -   0-based visit of the layers
--- layer_no           BIGINT   -   0-based layer
--- layer_type         VARCHAR  -   type from the config, else from its kernels
--- layer_type_source  VARCHAR  -   config or kernels
--- compress_ratio     BIGINT   -   from the config; NULL where it has none
--- complete           BOOLEAN  -   all of its blocks are in the trace
--- usual              BOOLEAN  -   its kernel order is the commonest of its type in the pass
--- first_event_id     BIGINT   -   first activity by time
--- last_event_id      BIGINT   -   last activity by time
--- start_ns           BIGINT   ns  first start
--- end_ns             BIGINT   ns  last end
--- wall_ns            BIGINT   ns  last end minus first start
--- busy_ns            BIGINT   ns  union of the activities' intervals
--- sum_dur_ns         BIGINT   ns  sum of the activities' durations
--- n_activities       BIGINT   -   activities
--- n_kernels          BIGINT   -   kernels among them
--- n_comm             BIGINT   -   communication kernels among them
+-- trace_id           VARCHAR    -   the trace
+-- pass_no            BIGINT     -   0-based pass
+-- loop_no            BIGINT     -   0-based visit of the layers
+-- layer_no           BIGINT     -   0-based layer
+-- layer_type         VARCHAR    -   type from the config, else from its kernels
+-- layer_type_source  VARCHAR    -   config or kernels
+-- compress_ratio     BIGINT     -   from the config; NULL where it has none
+-- roles              VARCHAR[]  -   parts of the type, from the config; else NULL
+-- complete           BOOLEAN    -   all of its blocks are in the trace
+-- usual              BOOLEAN    -   its kernel order is the commonest of its type in the pass
+-- first_event_id     BIGINT     -   first activity by time
+-- last_event_id      BIGINT     -   last activity by time
+-- start_ns           BIGINT     ns  first start
+-- end_ns             BIGINT     ns  last end
+-- wall_ns            BIGINT     ns  last end minus first start
+-- busy_ns            BIGINT     ns  union of the activities' intervals
+-- sum_dur_ns         BIGINT     ns  sum of the activities' durations
+-- n_activities       BIGINT     -   activities
+-- n_kernels          BIGINT     -   kernels among them
+-- n_comm             BIGINT     -   communication kernels among them
 with
     ordered as (
         select
@@ -66,6 +67,7 @@ select
     k.layer_type,
     k.layer_type_source,
     k.compress_ratio,
+    k.roles,
     k.complete,
     k.usual,
     m.first_event_id,

@@ -33,6 +33,8 @@ select
         || r.hits
         || ' = '
         || p.n_expected
+        || if(p.depth > 1, ' in ' || p.depth || ' loops', '')
+        || if(r.confidence = 'source', ' (rule by source)', '')
         || if(p.n_unseen > 0, ', ' || p.n_unseen || ' before the trace begins', ''),
         if(
             c.n_slots > 0 and c.n_with > 0,

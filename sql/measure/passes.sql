@@ -6,10 +6,15 @@
 -- pass_no          BIGINT   -   0-based, in order of time
 -- status           VARCHAR  -   complete, cut_start, cut_end or refused
 -- complete         BOOLEAN  -   all of it is in the trace, from first to last activity
--- phase            VARCHAR  -   prefill, decode, mixed, ...; NULL when unknown
--- phase_source     VARCHAR  -   annotation, file name or kernels
+-- kind             VARCHAR  -   target, draft or mtp; NULL where it is refused
+-- kind_source      VARCHAR  -   annotation or layer count; NULL where nothing tells
+-- phase            VARCHAR  -   prefill, decode, mixed, verify, ...; NULL when unknown
+-- phase_source     VARCHAR  -   annotation, file name, kernels or layer count
 -- step_name        VARCHAR  -   step annotation that launched it
--- n_layers         BIGINT   -   layers of a whole pass
+-- batch_size       BIGINT   -   requests; NULL where no annotation tells
+-- n_tokens         BIGINT   -   tokens; NULL where no annotation tells
+-- n_layers         BIGINT   -   layers of its model
+-- depth            BIGINT   -   loops over the core of a looped model; 1 for others
 -- n_layers_seen    BIGINT   -   layers that the trace shows, whole or in part
 -- first_event_id   BIGINT   -   first activity by time
 -- last_event_id    BIGINT   -   last activity by time
@@ -24,40 +29,10 @@
 -- first_layer_ns   BIGINT   ns  wall of layer 0 where it is complete
 -- n_activities     BIGINT   -   activities
 -- rule             VARCHAR  -   boundary rule
+-- confidence       VARCHAR  -   of the rule: golden, trace or source; option for --anchor-kernel
 -- evidence         VARCHAR  -   what speaks for the split; the reason where it is refused
 -- exceptions       VARCHAR  -   layers whose kernel order differs from their type's
 with
-    own as (
-        select
-            *,
-            max(end_ns) over (
-                partition by trace_id, pass_no
-                order by start_ns, gpu_index
-                rows between unbounded preceding and 1 preceding
-            ) as covered_ns
-        from placed_activities
-        where pass_no is not null
-    ),
-
-    measured as (
-        select
-            trace_id,
-            pass_no,
-            arg_min(event_id, gpu_index) as first_event_id,
-            arg_max(event_id, gpu_index) as last_event_id,
-            min(start_ns) as start_ns,
-            max(end_ns) as end_ns,
-            cast(
-                sum(
-                    greatest(end_ns - greatest(start_ns, coalesce(covered_ns, start_ns)), 0)
-                ) as bigint
-            ) as busy_ns,
-            cast(sum(dur_ns) as bigint) as sum_dur_ns,
-            count(*) as n_activities
-        from own
-        group by trace_id, pass_no
-    ),
-
     layered as (
         select
             trace_id,
@@ -78,10 +53,15 @@ select
     p.status = 'complete'
     and x.pass_no is null
     and coalesce(e.starts_whole and e.ends_whole, false) as complete,
+    f.kind,
+    f.kind_source,
     f.phase,
     f.phase_source,
     f.step_name,
+    f.batch_size,
+    f.n_tokens,
     p.n_layers,
+    p.depth,
     coalesce(l.n_layers_seen, 0) as n_layers_seen,
     m.first_event_id,
     m.last_event_id,
@@ -96,13 +76,14 @@ select
     l.first_layer_ns,
     coalesce(m.n_activities, 0) as n_activities,
     r.rule_name as rule,
+    r.confidence,
     coalesce(x.reason, v.evidence) as evidence,
     v.exceptions
 from pass_windows as p
 join boundary_rules as r using (rule_key)
 left join refused_windows as x using (trace_id, pass_no)
 left join pass_edges as e using (trace_id, pass_no)
-left join measured as m using (trace_id, pass_no)
+left join pass_times as m using (trace_id, pass_no)
 left join layered as l using (trace_id, pass_no)
 left join pass_phases as f using (trace_id, pass_no)
 left join pass_evidence as v using (trace_id, pass_no)

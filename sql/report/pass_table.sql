@@ -2,21 +2,32 @@
 -- zero.
 -- grain: trace_id, pass_no
 --
--- trace_id        VARCHAR  -   the trace
--- pass_no         BIGINT   -   0-based pass
--- start_s         DOUBLE   s   first start
--- end_s           DOUBLE   s   last end
--- duration_ms     DOUBLE   ms  last end minus first start
--- busy_ms         DOUBLE   ms  union of the activities' intervals
--- avg_layer_ms    DOUBLE   ms  mean wall of complete layers
--- first_layer_ms  DOUBLE   ms  wall of layer 0 where it is complete
--- phase           VARCHAR  -   prefill, decode, mixed, ...; NULL when unknown
--- notes           VARCHAR  -   what to know: cut, refused, cold start, change of layer 0, steady
--- evidence        VARCHAR  -   what speaks for the split
+-- trace_id               VARCHAR  -   the trace
+-- pass_no                BIGINT   -   0-based pass
+-- start_s                DOUBLE   s   first start
+-- end_s                  DOUBLE   s   last end
+-- duration_ms            DOUBLE   ms  last end minus first start
+-- busy_ms                DOUBLE   ms  union of the activities' intervals
+-- avg_layer_ms           DOUBLE   ms  mean wall of complete layers
+-- first_layer_ms         DOUBLE   ms  wall of layer 0 where it is complete
+-- kind                   VARCHAR  -   target, draft or mtp; NULL where it is refused
+-- kind_source            VARCHAR  -   annotation or layer count; NULL where nothing tells
+-- phase                  VARCHAR  -   prefill, decode, mixed, verify, ...; NULL when unknown
+-- phase_source           VARCHAR  -   annotation, file name, kernels or layer count
+-- label                  VARCHAR  -   kind and phase in as few words as tell them
+-- batch_size             BIGINT   -   requests; NULL where no annotation tells
+-- n_tokens               BIGINT   -   tokens; NULL where no annotation tells
+-- n_context_requests     BIGINT   -   requests in prefill
+-- n_context_tokens       BIGINT   -   their tokens
+-- n_generation_requests  BIGINT   -   requests that generate
+-- n_generation_tokens    BIGINT   -   their tokens
+-- notes                  VARCHAR  -   what to know: cut, refused, cold start, steady, ...
+-- evidence               VARCHAR  -   what speaks for the split
 with
     firsts as (
         select
             c.trace_id,
+            c.kind,
             c.phase,
             min(c.pass_no) as pass_no,
             count(*) as n_passes,
@@ -32,7 +43,7 @@ with
                 where status <> 'complete'
                 group by trace_id
             ) as o using (trace_id)
-        group by c.trace_id, c.phase
+        group by c.trace_id, c.kind, c.phase
     ),
 
     seen as (
@@ -50,7 +61,17 @@ select
     p.busy_ns / 1e6 as busy_ms,
     p.avg_layer_ns / 1e6 as avg_layer_ms,
     p.first_layer_ns / 1e6 as first_layer_ms,
-    p.phase,
+    k.kind,
+    k.kind_source,
+    k.phase,
+    k.phase_source,
+    k.label,
+    k.batch_size,
+    k.n_tokens,
+    k.n_context_requests,
+    k.n_context_tokens,
+    k.n_generation_requests,
+    k.n_generation_tokens,
     concat_ws(
         '; ',
         case
@@ -65,18 +86,20 @@ select
         end,
         case
             when f.n_passes = 1 and f.pass_no = p.pass_no and p.complete
-            then concat_ws(' ', 'only complete', p.phase, 'pass')
+            then concat_ws(' ', 'only complete', k.label, 'pass')
             when f.n_passes > 1 and f.pass_no = p.pass_no
-            then concat_ws(' ', 'first', p.phase, 'pass', if(f.starts, '(cold start)', null))
+            then concat_ws(' ', 'first', k.label, 'pass', if(f.starts, '(cold start)', null))
             when c.change_pct is not null
             then printf('layer 0 %+.1f %%', c.change_pct)
         end,
-        if(y.pass_no = p.pass_no, 'steady from here', null)
+        if(y.pass_no = p.pass_no, 'steady from here', null),
+        if(k.n_prior_tokens > 0, k.n_prior_tokens || ' prompt tokens from before', null)
     ) as notes,
     p.evidence
 from passes as p
 join traces as t using (trace_id)
+join pass_phases as k using (trace_id, pass_no)
 left join seen as s using (trace_id, pass_no)
 left join pass_changes as c using (trace_id, pass_no)
-left join firsts as f on f.trace_id = p.trace_id and f.phase = c.phase
-left join steady_passes as y on y.trace_id = p.trace_id and y.phase = c.phase
+left join firsts as f on f.trace_id = p.trace_id and f.kind = c.kind and f.phase = c.phase
+left join steady_passes as y on y.trace_id = p.trace_id and y.kind = c.kind and y.phase = c.phase

@@ -1,70 +1,63 @@
--- One row a named range of the program: record_function, step markers, profiler steps.
+-- One row a named range of the program: record_function, step markers, profiler steps. What the
+-- names of serving engines tell about a step are columns, NULL where a name does not tell it.
 -- grain: trace_id, event_id
 -- keep: store
 --
--- trace_id      VARCHAR  -   the trace
--- event_id      BIGINT   -   the event
--- side          VARCHAR  -   host, or device for the copy on a device track
--- kind          VARCHAR  -   step (a model step), profiler_step, compiled_graph or other
--- name          VARCHAR  -   name as written
--- phase         VARCHAR  -   prefill, decode, mixed, ... where a step's name tells it
--- n_context     BIGINT   -   prefill requests where the name tells
--- n_generation  BIGINT   -   decode requests where the name tells
--- pid           VARCHAR  -   pid as text
--- tid           VARCHAR  -   tid as text
--- start_ns      BIGINT   ns  start
--- end_ns        BIGINT   ns  end
+-- trace_id               VARCHAR  -   the trace
+-- event_id               BIGINT   -   the event
+-- side                   VARCHAR  -   host, or device for the copy on a device track
+-- kind                   VARCHAR  -   step, stage, profiler_step, compiled_graph or other
+-- name                   VARCHAR  -   name as written
+-- writer                 VARCHAR  -   engine that writes such names
+-- pass_kind              VARCHAR  -   target, draft or mtp
+-- phase                  VARCHAR  -   prefill, decode, mixed, verify, draft, draft_extend, ...
+-- batch_size             BIGINT   -   requests, padding not counted
+-- n_tokens               BIGINT   -   tokens
+-- n_context_requests     BIGINT   -   requests in prefill
+-- n_context_tokens       BIGINT   -   their tokens
+-- n_prior_tokens         BIGINT   -   tokens of their prompts computed before: chunks or cache
+-- n_generation_requests  BIGINT   -   requests that generate
+-- n_generation_tokens    BIGINT   -   their tokens; more than requests when drafts are verified
+-- pid                    VARCHAR  -   pid as text
+-- tid                    VARCHAR  -   tid as text
+-- start_ns               BIGINT   ns  start
+-- end_ns                 BIGINT   ns  end
 with
-    named as (
-        select
-            *,
-            regexp_extract(
-                name,
-                '^execute_(?:\d+_)?context_(\d+)\(.*\)_generation_(\d+)\(.*\)',
-                ['n_context', 'n_generation']
-            ) as vllm,
-            lower(regexp_extract(name, '^step\[([A-Za-z_]+)', 1)) as sglang,
-            regexp_extract(name, '^(prefill|decode)\[', 1) as atom
+    ranges as (
+        select *
         from events
         where cat in ('user_annotation', 'gpu_user_annotation') and ph = 'X' and ts_ns is not null
     )
 
 select
-    trace_id,
-    event_id,
-    if(cat = 'user_annotation', 'host', 'device') as side,
+    r.trace_id,
+    r.event_id,
+    if(r.cat = 'user_annotation', 'host', 'device') as side,
     case
-        when vllm.n_context <> '' or sglang <> '' or atom <> ''
+        when n.is_step
         then 'step'
-        when starts_with(name, 'ProfilerStep#')
+        when n.writer is not null
+        then 'stage'
+        when starts_with(r.name, 'ProfilerStep#')
         then 'profiler_step'
-        when contains(name, 'CompiledFxGraph')
+        when contains(r.name, 'CompiledFxGraph')
         then 'compiled_graph'
         else 'other'
     end as kind,
-    name,
-    case
-        when vllm.n_context <> ''
-        then
-            case
-                when vllm.n_context <> '0' and vllm.n_generation <> '0'
-                then 'mixed'
-                when vllm.n_context <> '0'
-                then 'prefill'
-                when vllm.n_generation <> '0'
-                then 'decode'
-            end
-        when sglang in ('extend', 'prefill')
-        then 'prefill'
-        when sglang <> ''
-        then sglang
-        when atom <> ''
-        then atom
-    end as phase,
-    try_cast(vllm.n_context as bigint) as n_context,
-    try_cast(vllm.n_generation as bigint) as n_generation,
-    pid,
-    tid,
-    ts_ns as start_ns,
-    ts_ns + greatest(coalesce(dur_ns, 0), 0) as end_ns
-from named
+    r.name,
+    n.writer,
+    n.pass_kind,
+    n.phase,
+    n.batch_size,
+    n.n_tokens,
+    n.n_context_requests,
+    n.n_context_tokens,
+    n.n_prior_tokens,
+    n.n_generation_requests,
+    n.n_generation_tokens,
+    r.pid,
+    r.tid,
+    r.ts_ns as start_ns,
+    r.ts_ns + greatest(coalesce(r.dur_ns, 0), 0) as end_ns
+from ranges as r
+left join step_names as n using (trace_id, name)

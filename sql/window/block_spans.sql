@@ -5,11 +5,13 @@
 -- trace_id    VARCHAR  -  the trace
 -- pass_no     BIGINT   -  the pass
 -- block_no    BIGINT   -  0-based block within the whole pass
--- layer_no    BIGINT   -  0-based layer
+-- loop_no     BIGINT   -  0-based visit of its layer
+-- layer_no    BIGINT   -  0-based layer; NULL behind the final norm of a loop
 -- slot        VARCHAR  -  which part of the layer it is
 -- is_final    BOOLEAN  -  the last block of a whole pass
+-- before_run  BOOLEAN  -  the last block before a loop begins, or before its final norm
 -- event_id    BIGINT   -  its anchor; NULL where the begin of the trace cuts it
--- role        VARCHAR  -  entry, block or cut
+-- role        VARCHAR  -  entry, block, norm or cut
 -- start_line  BIGINT   -  line_no of its first activity
 -- next_start  BIGINT   -  line_no of the first activity of what follows; NULL when open
 -- limit_line  BIGINT   -  line_no of the first anchor behind the pass
@@ -17,25 +19,34 @@ with
     bounded as (
         select
             s.*,
+            t.loop_no,
+            t.layer_no,
+            t.slot,
+            coalesce(
+                lead(t.opens_run or (t.layer_no is null and s.block_no < p.n_blocks)) over (
+                    partition by s.trace_id, s.pass_no order by s.block_no
+                ),
+                false
+            ) as before_run,
             p.next_anchor as limit_line,
-            r.blocks_per_layer * p.n_layers as n_blocks,
-            r.slots,
-            r.blocks_per_layer,
+            p.n_blocks,
             lead(s.start_line) over (
                 partition by s.trace_id, s.pass_no order by s.block_no
             ) as next_start
         from block_starts as s
         join pass_windows as p using (trace_id, pass_no)
-        join boundary_rules as r using (rule_key)
+        left join pass_templates as t using (trace_id, rule_key, n_layers, depth, resets, block_no)
     )
 
 select
     trace_id,
     pass_no,
     block_no,
-    divide(block_no, blocks_per_layer) as layer_no,
-    slots[block_no % blocks_per_layer + 1] as slot,
+    loop_no,
+    layer_no,
+    slot,
     block_no = n_blocks - 1 as is_final,
+    before_run and layer_no is not null as before_run,
     event_id,
     role,
     start_line,

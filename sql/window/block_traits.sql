@@ -22,13 +22,12 @@ with
             p.trace_id,
             p.pass_no,
             p.rule_key,
-            cast(r.blocks_per_layer * p.n_layers as bigint) as n_blocks,
+            p.n_blocks,
             p.status <> 'complete' or not p.closed as short,
             bool_or(p.status <> 'complete' or not p.closed) over (
                 partition by p.trace_id
             ) as compares
         from pass_windows as p
-        join boundary_rules as r using (rule_key)
         where p.status <> 'refused'
     ),
 
@@ -56,13 +55,10 @@ select
     any_value(b.n_blocks) as n_blocks,
     any_value(b.begun and b.ended) as whole,
     any_value(b.short) as short,
-    bool_or(
-        m.category in ('attention', 'mla', 'linear_attention')
-        and not contains(lower(m.name), 'metadata')
-    ) as attends,
+    bool_or(m.attends) as attends,
     coalesce(
         max(m.line_no) filter (m.category in ('moe', 'activation'))
-        > min(m.line_no) filter (m.category in ('attention', 'mla')),
+        > min(m.line_no) filter (m.attends and m.category <> 'linear_attention'),
         false
     ) as feeds,
     bool_or(m.is_embedding) as embeds,

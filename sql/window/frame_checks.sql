@@ -1,6 +1,7 @@
 -- One row a pass with activities launched inside layer modules' python frames: whether one module
--- instance ran one layer, and one layer one instance. A last layer launched outside every module,
--- behind layers that are not, is none: the pass has fewer layers.
+-- instance ran one layer, and one layer one instance, unless loops run it with others' weights. A
+-- last layer launched outside every module, behind layers that are not, is none: the pass has
+-- fewer.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -38,7 +39,13 @@ with
             trace_id,
             pass_no,
             count(*) as n_framed,
-            count(*) filter (layer_no <> frames_layer or frame_index <> layers_frame) as n_wrong,
+            count(*) filter (
+                layer_no <> frames_layer
+                or (
+                    frame_index <> layers_frame
+                    and trace_id not in (select trace_id from trace_visits)
+                )
+            ) as n_wrong,
             min(source) as frame_source
         from framed
         group by trace_id, pass_no

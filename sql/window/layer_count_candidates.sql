@@ -1,17 +1,24 @@
 -- One row a layer count that a trace may have, with where it comes from: told (config or option),
 -- else what a stretch of anchors gives by a rule's formula, if its begin is in the trace and its
--- end is proven: by what follows it, or by as many layer modules in the trace's frames.
+-- end is proven: by what follows it, or by as many layer modules in the trace's frames. Beside a
+-- told count a draft model's: from the config, or from several stretches of far fewer layers.
 -- grain: trace_id, n_layers
 -- keep: yes
 --
 -- trace_id  VARCHAR  -  the trace
 -- n_layers  BIGINT   -  the layer count
--- source    VARCHAR  -  option, config, frames or anchors
+-- source    VARCHAR  -  option, config, frames or anchors; draft for a draft model's
 with
     told as (
         select trace_id, num_layers as n_layers, num_layers_source as source
         from trace_settings
         where num_layers is not null
+    ),
+
+    drafts as (
+        select trace_id, draft_layers as n_layers
+        from trace_settings
+        where draft_layers is not null and draft_layers is distinct from num_layers
     ),
 
     framed as (
@@ -23,6 +30,8 @@ with
     counted as (
         select
             c.trace_id,
+            c.method,
+            c.range_no,
             divide(c.n_hits - r.hits_extra, r.hits_per_layer) as n_layers,
             x.trace_id is not null as closed,
             f.n_frames
@@ -37,6 +46,7 @@ with
             and c.n_hits > r.hits_extra
             and (c.n_hits - r.hits_extra) % r.hits_per_layer = 0
             and coalesce(list_contains(e.n_due, e.n_entries), true)
+            and r.role is null
     )
 
 select trace_id, n_layers, min(source) as source
@@ -47,3 +57,16 @@ select trace_id, n_layers, if(bool_or(n_layers = n_frames), 'frames', 'anchors')
 from counted
 where (closed or n_layers = n_frames) and trace_id not in (select trace_id from told)
 group by trace_id, n_layers
+union all
+select trace_id, n_layers, 'draft' as source
+from
+    (
+        from drafts
+        union
+        select c.trace_id, c.n_layers
+        from counted as c
+        join told as t on t.trace_id = c.trace_id and 2 * c.n_layers <= t.n_layers
+        where c.closed
+        group by c.trace_id, c.n_layers, c.method
+        having count(distinct c.range_no) > 1
+    )

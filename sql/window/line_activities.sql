@@ -1,5 +1,6 @@
 -- One row an activity of the main line: the streams that carry anchors, and whatever shares a
--- graph launch with them. Activities of other streams only overlap it in time.
+-- graph launch with them. Activities of other streams only overlap it in time. Where two batches
+-- run interleaved, each on its own stream, every such stream is a lane of its own.
 -- grain: trace_id, event_id
 -- keep: yes
 --
@@ -15,8 +16,37 @@
 -- step       BIGINT   -   event of the step annotation around its launch
 -- launched   BOOLEAN  -   its launch is in the trace
 -- is_anchor  BOOLEAN  -   an anchor of any rule tried
+-- lane       BIGINT   -   its stream, where passes interleave; else 0
 with
     anchored as (select distinct trace_id, event_id from anchor_hits where role = 'anchor'),
+
+    switches as (
+        select
+            h.trace_id,
+            h.rule_key,
+            a.device,
+            a.stream,
+            a.stream <> lag(a.stream) over (
+                partition by h.trace_id, h.rule_key, a.device order by a.start_ns, a.gpu_index
+            ) as switched
+        from anchor_hits as h
+        join activities as a using (trace_id, event_id)
+        where h.role = 'anchor'
+    ),
+
+    -- Passes that follow each other on several streams switch once a pass; a batch that runs beside
+    -- another switches every few anchors.
+    lanes as (
+        select distinct s.trace_id, s.device, s.stream
+        from switches as s
+        semi join
+            (
+                select trace_id, rule_key, device
+                from switches
+                group by trace_id, rule_key, device
+                having 4 * count(*) filter (switched) >= count(*) and count(*) > 4
+            ) as i using (trace_id, rule_key, device)
+    ),
 
     linked as (
         select
@@ -70,8 +100,10 @@ select
     l.graph,
     if(l.launch_ns < p.end_ns, p.event_id, null) as step,
     l.launched,
-    l.is_anchor
+    l.is_anchor,
+    coalesce(n.stream, 0) as lane
 from linked as l
+left join lanes as n on n.trace_id = l.trace_id and n.device = l.device and n.stream = l.stream
 asof left join
     steps as p
     on p.trace_id = l.trace_id

@@ -1,15 +1,18 @@
--- One row an activity of the main line, in order of time, with what can mark the begin of a pass.
+-- One row an activity of the main line, in order of time lane by lane, with what can mark the begin
+-- of a pass.
 -- grain: trace_id, event_id
 -- keep: yes
 --
 -- trace_id      VARCHAR  -   the trace
 -- event_id      BIGINT   -   the activity
+-- lane          BIGINT   -   stream of a batch that runs beside another; else 0
 -- line_no       BIGINT   -   0-based position on the main line
 -- stream_no     BIGINT   -   0-based position on its stream
 -- device        BIGINT   -   its device
 -- stream        BIGINT   -   its stream
 -- name          VARCHAR  -   its name
 -- category      VARCHAR  -   its category
+-- attends       BOOLEAN  -   attention of any kind
 -- start_ns      BIGINT   ns  start
 -- end_ns        BIGINT   ns  end
 -- graph         BIGINT   -   correlation of the graph launch it belongs to; NULL when eager
@@ -31,11 +34,14 @@ with
         select
             s.*,
             c.category,
+            coalesce(c.attends, false) as attends,
             coalesce(c.begins_pass, false) as begins_pass,
             coalesce(c.begins_pass, false) or e.event_id is not null as may_mark,
             coalesce(e.ambiguous, false) and not coalesce(c.begins_pass, false) as ambiguous,
             count(case when s.is_anchor then 1 end) over (
-                partition by s.trace_id order by s.start_ns, s.gpu_index rows unbounded preceding
+                partition by s.trace_id
+                order by s.lane, s.start_ns, s.gpu_index
+                rows unbounded preceding
             ) as n_anchors_before
         from line_activities as s
         left join name_classes as c using (trace_id, name)
@@ -50,32 +56,43 @@ with
     ),
 
     -- A name that turns up in every fourth gap between anchors stands inside layers: two layers of
-    -- two anchors are the least that is told apart. An entry norm that is also a q/k norm must be
-    -- rarer still: of n anchors that a cut trace shows, every layer's norm is in n / 2 - 1 gaps.
+    -- two anchors are the least that is told apart, but where the model has a draft of one layer.
+    -- An entry norm that is also a q/k norm must be rarer still: of n anchors that a cut trace
+    -- shows, every layer's norm is in n / 2 - 1 gaps; and where only few layers norm q and k, it is
+    -- in more gaps than there are passes of N anchors. Where an embedding is known it is not
+    -- needed, and loops have entry norms of their own.
     rare as (
         select c.trace_id, c.name
         from classed as c
         join anchor_counts as n using (trace_id)
+        join trace_settings as s using (trace_id)
         where c.may_mark
         group by c.trace_id, c.name
         having
             if(
                 bool_or(c.ambiguous),
-                4 * count(distinct c.n_anchors_before) + 4 <= any_value(n.n_anchors),
-                4 * count(distinct c.n_anchors_before) <= any_value(n.n_anchors) + 4
+                4 * count(distinct c.n_anchors_before) + 4 <= any_value(n.n_anchors)
+                and any_value(n.n_anchors)
+                >= coalesce(any_value(s.num_layers) * (count(distinct c.n_anchors_before) - 1), 0)
+                and c.trace_id not in (select trace_id from trace_visits)
+                and c.trace_id not in (select trace_id from classed where begins_pass),
+                if(any_value(s.draft_layers) is null, 4, 2) * count(distinct c.n_anchors_before)
+                <= any_value(n.n_anchors) + 4
             )
     )
 
 select
     trace_id,
     event_id,
-    row_number() over (partition by trace_id order by start_ns, gpu_index) - 1 as line_no,
+    lane,
+    row_number() over (partition by trace_id order by lane, start_ns, gpu_index) - 1 as line_no,
     row_number() over (partition by trace_id, device, stream order by start_ns, gpu_index)
     - 1 as stream_no,
     device,
     stream,
     name,
     category,
+    attends,
     start_ns,
     end_ns,
     graph,

@@ -2,8 +2,8 @@
 -- shows to be a part of one, or more than one: its order of kernels is none that its slot runs
 -- elsewhere, but the begin or the end of another order, or begins or ends with one. Where a whole
 -- pass has its count to tell that a boundary is missing or one too many, such a pass has only this.
--- Layers of another type run other kernels, and contradict nothing. The first block may lack what
--- others begin with, and the last have what others do not end with.
+-- Layers of another type of the config run other kernels, and contradict nothing. The first block
+-- may lack what others begin with, or have more; the last may have what others do not end with.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -12,10 +12,11 @@
 -- wrong     VARCHAR  -  the first such block
 with
     orders as (
-        select trace_id, slot, names, count(*) as n_same
-        from block_traits
-        where whole and names is not null
-        group by trace_id, slot, names
+        select b.trace_id, t.layer_type, b.slot, b.names, count(*) as n_same
+        from block_traits as b
+        left join trace_layer_types as t using (trace_id, layer_no)
+        where b.whole and b.names is not null
+        group by b.trace_id, t.layer_type, b.slot, b.names
     ),
 
     compared as (
@@ -33,8 +34,18 @@ with
             b.block_no < b.n_blocks - 1 as may_begin,
             b.block_no > 0 as may_end
         from block_traits as b
-        join orders as s using (trace_id, slot, names)
-        join orders as o on o.trace_id = b.trace_id and (o.slot <> b.slot or o.names <> b.names)
+        left join trace_layer_types as t using (trace_id, layer_no)
+        join
+            orders as s
+            on s.trace_id = b.trace_id
+            and s.slot = b.slot
+            and s.names = b.names
+            and s.layer_type is not distinct from t.layer_type
+        join
+            orders as o
+            on o.trace_id = b.trace_id
+            and o.layer_type is not distinct from t.layer_type
+            and (o.slot <> b.slot or o.names <> b.names)
         where b.whole and b.short and s.n_same = 1
     )
 

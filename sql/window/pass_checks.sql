@@ -33,7 +33,15 @@ with
         select distinct b.trace_id, b.pass_no
         from main_line as m
         asof join begins as b on b.trace_id = m.trace_id and m.line_no >= b.begin_line
-        where m.line_no < b.start_line and m.category in ('attention', 'mla', 'linear_attention')
+        where m.line_no < b.start_line and m.attends
+    ),
+
+    opened as (
+        select o.trace_id, o.pass_no, count(distinct o.block_no) as n_opened
+        from block_openers as o
+        join pass_windows as p using (trace_id, pass_no)
+        where o.block_no < p.n_blocks
+        group by o.trace_id, o.pass_no
     ),
 
     judged as (
@@ -46,6 +54,13 @@ with
             coalesce(f.n_wrong, 0) as n_frame_wrong,
             f.frame_source,
             case
+                when p.status = 'complete' and b.n_opened < p.n_blocks
+                then
+                    'no kernel opens '
+                    || (p.n_blocks - b.n_opened)
+                    || ' of '
+                    || p.n_blocks
+                    || ' blocks'
                 when a.first_wrong is not null
                 then
                     a.first_wrong
@@ -75,6 +90,7 @@ with
                     || ' kernels lie in another layer than the python frame that launched them'
             end as wrong
         from pass_windows as p
+        left join opened as b using (trace_id, pass_no)
         left join slot_checks as a using (trace_id, pass_no)
         left join tail_checks as t using (trace_id, pass_no)
         left join order_checks as o using (trace_id, pass_no)

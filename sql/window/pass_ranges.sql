@@ -6,26 +6,29 @@
 --
 -- trace_id      VARCHAR  -  the trace
 -- method        VARCHAR  -  markers, graphs, steps or counts
--- range_no      BIGINT   -  0-based, in order of time
--- prev_anchor   BIGINT   -  line_no of the last anchor before the range; -1 without one
+-- range_no      BIGINT   -  0-based, in order of the line
+-- prev_anchor   BIGINT   -  line_no of the last anchor before the range, or before its lane
 -- first_anchor  BIGINT   -  line_no of its first anchor
 -- last_anchor   BIGINT   -  line_no of its last anchor
--- next_anchor   BIGINT   -  line_no of the first anchor after it; the line's length without one
+-- next_anchor   BIGINT   -  line_no of the first anchor after it; without one, the lane's end
 -- opened        BOOLEAN  -  its begin is in the trace: a marker, launch or step begins it
 -- inner_mark    BOOLEAN  -  a marker stands between two of its anchors
+-- is_first      BOOLEAN  -  no range stands before it
 -- is_last       BOOLEAN  -  no range follows
 with
     line as (
         select
             trace_id,
+            lane,
             line_no,
             graph,
             step,
             is_anchor,
             count(case when is_marker then 1 end) over (
-                partition by trace_id order by line_no rows unbounded preceding
+                partition by trace_id, lane order by line_no rows unbounded preceding
             ) as n_markers,
-            count(*) over (partition by trace_id) as n_line
+            min(line_no) over (partition by trace_id, lane) as lane_begin,
+            max(line_no) over (partition by trace_id, lane) + 1 as lane_end
         from main_line
     ),
 
@@ -33,14 +36,14 @@ with
         select
             *,
             row_number() over in_line - 1 as anchor_no,
-            lag(line_no, 1, -1) over in_line as prev_anchor,
-            lead(line_no, 1, n_line) over in_line as next_anchor,
+            lag(line_no, 1, lane_begin - 1) over in_line as prev_anchor,
+            lead(line_no, 1, lane_end) over in_line as next_anchor,
             n_markers > coalesce(lag(n_markers) over in_line, 0) as marked,
             graph is not null and coalesce(graph <> lag(graph) over in_line, true) as relaunched,
             step is not null and coalesce(step <> lag(step) over in_line, true) as stepped
         from line
         where is_anchor
-        window in_line as (partition by trace_id order by line_no)
+        window in_line as (partition by trace_id, lane order by line_no)
     ),
 
     -- A given first anchor and layer count cut by counting, and nothing else does.
@@ -77,8 +80,8 @@ with
     numbered as (
         select
             *,
-            count(case when starts_range then 1 end) over in_line
-            - if(first_value(starts_range) over in_line, 1, 0) as range_no
+            count(case when starts_range or prev_anchor < lane_begin then 1 end) over in_line
+            - 1 as range_no
         from starts
         window in_line as (partition by trace_id, method order by line_no rows unbounded preceding)
     )
@@ -93,6 +96,7 @@ select
     max(next_anchor) as next_anchor,
     arg_min(starts_range, line_no) as opened,
     bool_or(marked and not starts_range and method <> 'counts') as inner_mark,
-    max(next_anchor) = any_value(n_line) as is_last
+    min(prev_anchor) < any_value(lane_begin) as is_first,
+    max(next_anchor) = any_value(lane_end) as is_last
 from numbered
 group by trace_id, method, range_no

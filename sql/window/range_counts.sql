@@ -10,8 +10,10 @@
 -- first_hit    BIGINT   -  line_no of the rule's first anchor
 -- last_hit     BIGINT   -  line_no of the rule's last anchor
 -- begin_line   BIGINT   -  line_no of the last marker before it; without one, after prev_anchor
--- prev_anchor  BIGINT   -  line_no of the last anchor before the stretch; -1 without one
+-- prev_anchor  BIGINT   -  line_no of the last anchor before the stretch, or before its lane
 -- opened       BOOLEAN  -  its begin is in the trace
+-- next_anchor  BIGINT   -  line_no of the first anchor behind it, or the lane's end
+-- is_first     BOOLEAN  -  no stretch stands before it
 -- is_last      BOOLEAN  -  no stretch follows
 -- inner_mark   BOOLEAN  -  a marker stands between two of its anchors
 with
@@ -26,6 +28,8 @@ with
             max(m.line_no) as last_hit,
             any_value(r.prev_anchor) as prev_anchor,
             bool_or(r.opened) as opened,
+            any_value(r.next_anchor) as next_anchor,
+            bool_or(r.is_first) as is_first,
             bool_or(r.is_last) as is_last,
             bool_or(r.inner_mark) as inner_mark
         from pass_ranges as r
@@ -52,6 +56,8 @@ select
     coalesce(max(m.line_no), any_value(c.prev_anchor) + 1) as begin_line,
     any_value(c.prev_anchor) as prev_anchor,
     any_value(c.opened) as opened,
+    any_value(c.next_anchor) as next_anchor,
+    any_value(c.is_first) as is_first,
     any_value(c.is_last) as is_last,
     any_value(c.inner_mark) as inner_mark
 from counts as c

@@ -1,6 +1,7 @@
--- One row a stretch of anchors and a boundary rule whose end is in the trace: another stretch or a
--- marker follows; or the first GEMM behind it is none of a block (LM head), and nothing follows
--- that only a layer does. Other names prove no end: what layer 0 lacks may be the next layer's.
+-- One row a stretch of anchors and a boundary rule whose end is in the trace: another stretch, a
+-- marker or the rule's exit follows; or the first GEMM behind it is none of a block (LM head), and
+-- nothing follows that only a layer does. Other names prove no end: what layer 0 lacks may be the
+-- next layer's.
 -- grain: trace_id, method, range_no, rule_key
 -- keep: yes
 --
@@ -25,22 +26,23 @@ with
             c.method,
             c.range_no,
             c.rule_key,
-            bool_or(m.is_marker) as has_marker,
+            bool_or(m.is_marker or x.event_id is not null) as has_marker,
             arg_min(b.name is null, m.line_no) filter (starts_with(m.category, 'gemm')) as has_head,
             bool_or(
-                m.category in (
-                    'attention',
-                    'mla',
-                    'linear_attention',
-                    'rope',
-                    'kv_cache',
-                    'activation',
-                    'moe',
-                    'moe_routing'
-                )
+                m.attends or m.category in ('rope', 'kv_cache', 'activation', 'moe', 'moe_routing')
             ) as has_layer
         from range_counts as c
-        join main_line as m on m.trace_id = c.trace_id and m.line_no > c.last_hit
+        join
+            main_line as m
+            on m.trace_id = c.trace_id
+            and m.line_no > c.last_hit
+            and m.line_no < c.next_anchor
+        left join
+            anchor_hits as x
+            on x.trace_id = m.trace_id
+            and x.event_id = m.event_id
+            and x.rule_key = c.rule_key
+            and x.role = 'exit'
         left join
             block_names as b
             on b.trace_id = c.trace_id

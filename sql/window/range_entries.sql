@@ -1,6 +1,7 @@
 -- One row a stretch of anchors and a boundary rule with an entry kernel: whether layer 0 opens in
 -- it. An entry kernel of its own occurs once. One that is the q/k norm too occurs in layer 0 once
--- more than in a first block behind an anchor: there the anchor stands in its place.
+-- more than in a first block behind an anchor: there the anchor stands in its place, unless such a
+-- kernel follows it at once.
 -- grain: trace_id, method, range_no, rule_key
 -- keep: yes
 --
@@ -21,10 +22,19 @@ with
             m.graph,
             count(case when h.role = 'entry' then 1 end) over (
                 partition by h.trace_id, h.rule_key order by m.line_no rows unbounded preceding
-            ) as n_before
+            ) as n_before,
+            coalesce(
+                lead(h.role) over in_stream = 'entry'
+                and lead(m.stream_no) over in_stream = m.stream_no + 1,
+                false
+            ) as is_followed
         from anchor_hits as h
         join main_line as m using (trace_id, event_id)
         where h.role in ('entry', 'anchor')
+        window
+            in_stream as (
+                partition by h.trace_id, h.rule_key, m.device, m.stream order by m.line_no
+            )
     ),
 
     ranges as (
@@ -58,7 +68,7 @@ with
             r.trace_id,
             r.method,
             r.rule_key,
-            lead(h.n_before) over in_range - h.n_before as n_inner,
+            lead(h.n_before) over in_range - h.n_before + if(h.is_followed, 0, 1) as n_opening,
             (r.first_block + row_number() over in_range - 1) % r.blocks_per_layer as slot_no
         from (select distinct trace_id, method, rule_key from ranges) as d
         join hits as h using (trace_id, rule_key)
@@ -76,9 +86,9 @@ with
     ),
 
     dues as (
-        select trace_id, method, rule_key, list(distinct n_inner + 1) as n_due
+        select trace_id, method, rule_key, list(distinct n_opening) as n_due
         from blocks_behind
-        where n_inner is not null and slot_no = 0
+        where n_opening is not null and slot_no = 0
         group by trace_id, method, rule_key
     )
 

@@ -37,23 +37,20 @@ with
                     || r.hits
                     || ' with N='
                     || p.n_layers
+                    || if(n.is_loop, ' and ' || p.depth || ' loops', '')
                     || ' gives '
                     || p.n_expected
                     || ' (residue '
                     || p.n_hits
                     - p.n_expected
                     || ')'
-                    || case
-                        when (p.n_hits - r.hits_extra) % r.hits_per_layer = 0
-                        then
-                            '; they would fit N='
-                            || divide(p.n_hits - r.hits_extra, r.hits_per_layer)
-                        else '; they fit no whole layer count'
-                    end
+                    || '; '
+                    || n.nearest
             end as reason
         from pass_windows as p
         join boundary_rules as r using (rule_key)
         left join pass_checks as c using (trace_id, pass_no)
+        join nearest_readings as n on n.trace_id = p.trace_id and n.pass_no = p.pass_no
     ),
 
     supported as (

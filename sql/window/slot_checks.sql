@@ -23,11 +23,11 @@ with
                     trace_id,
                     rule_key,
                     bool_or(attends) as attends,
-                    count(*) filter (slot = 'attn' and feeds) as n_feeds
+                    count(*) filter (starts_with(slot, 'attn') and feeds) as n_feeds
                 from block_traits
                 group by trace_id, rule_key
             ) as t using (trace_id, rule_key)
-        where list_contains(r.slots, 'attn')
+        where len(list_filter(r.slots, lambda x:starts_with(x, 'attn'))) > 0
         group by m.trace_id, m.pass_no
         having bool_or(m.attends) or bool_or(m.short and t.attends)
     ),
@@ -40,12 +40,14 @@ with
                 then 'layer ' || m.layer_no || ': an embedding inside it'
                 when a.pass_no is null
                 then null
-                when m.slot = 'attn' and m.whole and not m.attends
-                then 'layer ' || m.layer_no || ': no attention in slot attn'
-                when m.slot <> 'attn' and m.attends
+                when starts_with(m.slot, 'attn') and m.whole and not m.attends
+                then 'layer ' || m.layer_no || ': no attention in slot ' || m.slot
+                when m.layer_no is null and m.attends
+                then 'attention behind the final norm of a loop'
+                when not starts_with(m.slot, 'attn') and m.attends
                 then 'layer ' || m.layer_no || ': attention in slot ' || m.slot
-                when m.slot = 'attn' and m.short and m.feeds and a.feeds_once
-                then 'layer ' || m.layer_no || ': an MLP behind the attention in slot attn'
+                when starts_with(m.slot, 'attn') and m.short and m.feeds and a.feeds_once
+                then 'layer ' || m.layer_no || ': an MLP behind the attention in slot ' || m.slot
             end as reason
         from block_traits as m
         left join attentive as a using (trace_id, pass_no)
@@ -54,8 +56,8 @@ with
 select
     trace_id,
     pass_no,
-    count(*) filter (slot = 'attn' and whole) as n_slots,
-    count(*) filter (slot = 'attn' and whole and attends) as n_with,
+    count(*) filter (starts_with(slot, 'attn') and whole) as n_slots,
+    count(*) filter (starts_with(slot, 'attn') and whole and attends) as n_with,
     arg_min(reason, block_no) filter (reason is not null) as first_wrong
 from judged
 group by trace_id, pass_no

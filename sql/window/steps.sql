@@ -6,7 +6,6 @@
 -- trace_id  VARCHAR  -   the trace
 -- event_id  BIGINT   -   the annotation
 -- name      VARCHAR  -   name as written
--- phase     VARCHAR  -   phase told by this or by a nested step marker
 -- pid       VARCHAR  -   host process
 -- tid       VARCHAR  -   host thread
 -- start_ns  BIGINT   ns  start
@@ -40,7 +39,6 @@ select
     trace_id,
     arg_min(event_id, start_ns) filter (not nested) as event_id,
     arg_min(name, start_ns) filter (not nested) as name,
-    coalesce(min(phase) filter (not nested), min(phase)) as phase,
     pid,
     tid,
     min(start_ns) as start_ns,

@@ -36,13 +36,7 @@ with
         asof join closes as c on c.trace_id = m.trace_id and m.line_no > c.line_no
         where
             m.line_no < c.next_anchor
-            and (
-                m.is_marker
-                or (
-                    m.category in ('attention', 'mla', 'linear_attention', 'moe', 'activation')
-                    and not contains(lower(m.name), 'metadata')
-                )
-            )
+            and (m.is_marker or m.attends or m.category in ('moe', 'activation'))
     ),
 
     -- Names that run in blocks.

@@ -60,7 +60,7 @@ select
             || s.profile
             || ' among '
             || w.n_selected
-            || ' activities; name one with --anchor-kernel, or another --profile'
+            || ' activities; `trace-sql anchors` proposes kernels for --anchor-kernel'
     end as message
 from trace_settings as s
 left join work as w using (trace_id)

@@ -19,9 +19,13 @@ REFUSED = (4, 5)
 
 @dataclass(frozen=True)
 class Measured:
-    """The median of some runs: wall seconds and the most resident memory, in MB of 10^6 bytes."""
+    """The median of some runs: wall and processor seconds, and the most resident memory in MB.
+
+    Processor seconds of all threads say what a loaded machine would need.
+    """
 
     seconds: float
+    cpu_seconds: float
     peak_mb: float
     code: int
 
@@ -51,11 +55,13 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
             words = errors.read().decode(errors="replace").strip().splitlines() or ["no words"]
             raise BenchmarkError(f"{' '.join(command)}: exit {code}: {words[-1]}")
     unit = 1 if sys.platform == "darwin" else 1024
-    return Measured(seconds, usage.ru_maxrss * unit / 1e6, code)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Measured(seconds, cpu, usage.ru_maxrss * unit / 1e6, code)
 
 
 def median(measure: Callable[[], Measured], runs: int) -> Measured:
-    """Return the run of median time, with the largest peak of all."""
+    """Return the median times of some runs, with the largest peak of all."""
     done = sorted((measure() for _ in range(runs)), key=lambda one: one.seconds)
     seconds = statistics.median(one.seconds for one in done)
-    return Measured(seconds, max(one.peak_mb for one in done), done[0].code)
+    cpu = statistics.median(one.cpu_seconds for one in done)
+    return Measured(seconds, cpu, max(one.peak_mb for one in done), done[0].code)

@@ -17,7 +17,11 @@ from trace_sql.output import Column, Table
 from .process import REFUSED, ROOT, BenchmarkError, Measured, median, run
 
 TRACES = ROOT / ".." / "shared" / "traces"
-GOLDEN = "vllm_gpt_oss_120b_prefill_b200.json.gz"
+REAL = (
+    "sglang_qwen3_8b_graph_capture_bs32_rank0.json.gz",
+    "vllm_gpt_oss_120b_prefill_b200.json.gz",
+)
+"""Some 15 MB of JSON each: one that cannot be split, one that can."""
 BASELINE = str(Path(__file__).with_name("baseline.py"))
 PEERS = {
     "HTA": (
@@ -55,14 +59,11 @@ def raw_size(path: Path) -> int:
 
 
 def real_subjects() -> tuple[list[Subject], list[str]]:
-    """Return the largest shared trace and the golden one, and a note for what is absent."""
+    """Return the largest shared trace and those of REAL, and a note for what is absent."""
     found = sorted(TRACES.glob("*.json.gz"), key=raw_size)
-    paths = {path.name: path for path in [*found[-1:], *(p for p in found if p.name == GOLDEN)]}
-    notes = []
-    if not found:
-        notes.append("no real traces: shared/traces/ is not beside this checkout")
-    elif GOLDEN not in paths:
-        notes.append(f"{GOLDEN}: not in shared/traces/")
+    names = {path.name for path in found}
+    paths = {path.name: path for path in [*found[-1:], *(p for p in found if p.name in REAL)]}
+    notes = [f"{name}: not in shared/traces/" for name in REAL if name not in names]
     return [
         Subject(name.removesuffix(".json.gz"), path, raw_size(path), "norm")
         for name, path in paths.items()
@@ -89,11 +90,12 @@ def speed_table(subjects: list[Subject], quick: bool) -> tuple[Table, list[str]]
     for subject in subjects:
         rows += measured(subject, 1 if quick else 3, 1 if quick else 5, notes)
     shown = median(lambda: run(["-m", "trace_sql", "--help"]), 1 if quick else 5)
-    rows.append(("", "trace-sql --help", shown.seconds, shown.peak_mb, None, verdict(shown, 0.15)))
+    rows.append(("", "trace-sql --help", *cost(shown), None, verdict(shown, 0.15)))
     columns = (
         Column("trace", "Trace", wrap=True),
         Column("process", "Process"),
         Column("seconds", "Wall s", 2),
+        Column("cpu_seconds", "CPU s", 2),
         Column("peak_mb", "Peak MB", 0),
         Column("rate", "MB/s", 0),
         Column("target", "Target"),
@@ -124,24 +126,22 @@ def measured(
     label = f"{subject.name} ({megabytes:.0f} MB of JSON)"
     ratio = cold.seconds / plain.seconds
     kept = "kept" if ratio < 1 else "MISSED"
-    yield label, "json.load and loops", plain.seconds, plain.peak_mb, None, ""
+    yield label, "json.load and loops", *cost(plain), None, ""
     yield (
         "",
         "ingest, fresh store",
-        ingest.seconds,
-        ingest.peak_mb,
+        *cost(ingest),
         megabytes / ingest.seconds,
         "",
     )
     yield (
         "",
         "passes, fresh store",
-        cold.seconds,
-        cold.peak_mb,
+        *cost(cold),
         None,
         f"{ratio:.2f} of loops, < 1: {kept}",
     )
-    yield "", "passes again", warm.seconds, warm.peak_mb, None, verdict(warm, 0.5)
+    yield "", "passes again", *cost(warm), None, verdict(warm, 0.5)
     if cold.code in REFUSED:
         notes.append(f"{subject.name}: analysed and refused (exit {cold.code})")
     for peer, (module, how, code) in PEERS.items():
@@ -154,7 +154,11 @@ def measured(
         except BenchmarkError as error:
             notes.append(f"{subject.name}: {peer} failed ({str(error)[-60:]})")
             continue
-        yield "", f"{peer}, one question", other.seconds, other.peak_mb, None, ""
+        yield "", f"{peer}, one question", *cost(other), None, ""
+
+
+def cost(measured: Measured) -> tuple[float, float, float]:
+    return measured.seconds, measured.cpu_seconds, measured.peak_mb
 
 
 def verdict(shown: Measured, target: float) -> str:

@@ -1,0 +1,101 @@
+-- One row a stretch of anchors as a rule, a layer count and a depth would read it. Where depth may
+-- change, no cut pass tells where in the loops it is.
+-- grain: trace_id, n_layers, depth, resets, method, range_no, rule_key
+-- keep: yes
+--
+-- trace_id     VARCHAR  -  the trace
+-- n_layers     BIGINT   -  candidate layer count
+-- method       VARCHAR  -  way of telling passes apart
+-- range_no     BIGINT   -  the stretch
+-- rule_key     INTEGER  -  the rule
+-- depth        BIGINT   -  runs of the core of a looped model
+-- resets       BOOLEAN  -  each run begins with an entry kernel
+-- n_hits       BIGINT   -  anchors found
+-- n_expected   BIGINT   -  anchors of one pass by the rule
+-- n_blocks     BIGINT   -  blocks of one pass
+-- n_entries    BIGINT   -  entry kernels found
+-- first_hit    BIGINT   -  line_no of the first anchor
+-- last_hit     BIGINT   -  line_no of the last anchor
+-- priority     INTEGER  -  the rule's place among those tried
+-- other_depth  BOOLEAN  -  fewer loops than the config says
+-- in_layers    BOOLEAN  -  what is too much or missing is whole layers
+-- status       VARCHAR  -  complete, cut_start, cut_end or refused
+-- opened       BOOLEAN  -  its begin is in the trace
+-- closed       BOOLEAN  -  its end is in the trace
+with
+    fits as (
+        select
+            n.trace_id,
+            n.n_layers,
+            n.depth,
+            n.resets,
+            c.method,
+            c.range_no,
+            c.rule_key,
+            c.n_hits,
+            n.n_hits as n_expected,
+            n.n_blocks,
+            n.trace_id not in (select trace_id from trace_visits)
+            or coalesce(n.depth = s.depth and not s.depth_varies, false) as sure,
+            coalesce(n.depth <> s.depth, false) as other_depth,
+            (c.n_hits - n.n_hits) % r.hits_per_layer = 0 as in_layers,
+            coalesce(e.n_entries, 0) as n_entries,
+            c.first_hit,
+            c.last_hit,
+            c.opened,
+            x.trace_id is not null as closed,
+            t.priority,
+            c.is_first,
+            c.is_last,
+            c.inner_mark,
+            coalesce(list_contains(e.n_due, e.n_entries), true) as entered
+        from pass_shapes as n
+        join range_counts as c using (trace_id, rule_key)
+        join boundary_rules as r using (rule_key)
+        join trace_settings as s on s.trace_id = n.trace_id
+        join trace_rules as t on t.trace_id = n.trace_id and t.rule_key = c.rule_key
+        left join
+            range_entries as e
+            on e.trace_id = c.trace_id
+            and e.method = c.method
+            and e.range_no = c.range_no
+            and e.rule_key = c.rule_key
+        left join
+            range_ends as x
+            on x.trace_id = c.trace_id
+            and x.method = c.method
+            and x.range_no = c.range_no
+            and x.rule_key = c.rule_key
+    )
+
+select
+    trace_id,
+    n_layers,
+    method,
+    range_no,
+    rule_key,
+    depth,
+    resets,
+    n_hits,
+    n_expected,
+    n_blocks,
+    n_entries,
+    first_hit,
+    last_hit,
+    priority,
+    other_depth,
+    in_layers,
+    case
+        when inner_mark
+        then 'refused'
+        when opened and entered and n_hits = n_expected
+        then 'complete'
+        when opened and entered and n_hits < n_expected and is_last and not closed and sure
+        then 'cut_end'
+        when not opened and is_first and n_hits <= n_expected and closed and sure
+        then 'cut_start'
+        else 'refused'
+    end as status,
+    opened,
+    closed
+from fits

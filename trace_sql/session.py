@@ -1,0 +1,157 @@
+"""The relations that queries may name: documented views, created when a query first names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trace_sql import engine
+from trace_sql.analysis import STORED_TABLES, Analysis, analysed, create_table
+from trace_sql.base_tables import BASE_TABLES
+from trace_sql.literal import sql_string
+from trace_sql.store import Settings, Store, TraceEntry
+from trace_sql.views import load_views, public_views, sources
+
+
+class Session:
+    """Relations on `connection`; `_provide` makes stored views and tables be there.
+
+    `close` drops them all; it raises TraceSqlError where a result could not be written.
+    """
+
+    def __init__(
+        self,
+        connection: engine.DuckDBPyConnection,
+        close: Callable[[], None],
+        created: set[str],
+        entries: list[TraceEntry],
+    ) -> None:
+        self.connection = connection
+        self.close = close
+        self._created = created
+        create_table(
+            connection,
+            "raw_settings",
+            BASE_TABLES["raw_settings"],
+            [
+                (
+                    entry.trace_id,
+                    entry.settings.run,
+                    entry.settings.tags or {},
+                    entry.settings.config_path,
+                )
+                for entry in entries
+            ],
+        )
+
+    def _provide(self, names: list[str]) -> None:
+        raise NotImplementedError
+
+    def create_named_in(self, sql: str) -> None:
+        """Create the views that `sql` names, with what they read."""
+        words = set(re.findall(r"[a-z_][a-z0-9_]*", sql.lower()))
+        self.create([view.name for view in public_views() if view.name in words])
+
+    def create(self, names: list[str]) -> None:
+        """Create these views, in one go, with what they read."""
+        needed = _needed(names)
+        stored = [name for name in needed if _is_stored(name) and name not in self._created]
+        if stored:
+            self._provide(stored)
+            self._created.update(stored)
+        for name in needed:
+            if name not in self._created:
+                self._created.add(name)
+                self.connection.execute(f"create view {name} as {load_views()[name].text}")
+
+
+class TraceSession(Session):
+    """A trace where it is analysed: what was just computed is not read back from a file."""
+
+    def __init__(self, store: Store, entry: TraceEntry, settings: Settings) -> None:
+        self._analysis = Analysis(store, entry, settings)
+        made = self._analysis.made
+        super().__init__(self._analysis.connection, self._analysis.close, made, [entry])
+
+    def _provide(self, names: list[str]) -> None:
+        self._analysis.provide(names)
+
+
+class FileSession(Session):
+    """Any number of traces, each analysed on its own, over the files of the results.
+
+    `progress` gets the number of traces analysed and of all.
+    """
+
+    def __init__(
+        self,
+        connection: engine.DuckDBPyConnection,
+        close: Callable[[], None],
+        store: Store,
+        traces: Mapping[str, Settings],
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        store.settle()
+        self._store = store
+        self._traces = traces
+        self._progress = progress
+        entries = [store.entry(trace_id) for trace_id in traces]
+        super().__init__(connection, close, set(), entries)
+        events = [entry.events_path for entry in entries]
+        self._relation("raw_events", BASE_TABLES["raw_events"], events, numbered=True)
+        facts = [entry.facts_path for entry in entries]
+        self._relation("raw_facts", BASE_TABLES["raw_facts"], facts)
+
+    def _provide(self, names: list[str]) -> None:
+        folders = []
+        for number, (trace_id, settings) in enumerate(self._traces.items()):
+            if self._progress:
+                self._progress(number, len(self._traces))
+            folders.append(analysed(self._store, self._store.entry(trace_id), settings, names))
+        for name in names:
+            self._relation(name, _columns(name), [folder / f"{name}.parquet" for folder in folders])
+
+    def _relation(
+        self, name: str, columns: Mapping[str, str], paths: list[Path], numbered: bool = False
+    ) -> None:
+        """Create a view over Parquet files, or an empty table where there are none."""
+        if not paths:
+            create_table(self.connection, name, columns, [])
+            return
+        listed = ", ".join(map(sql_string, paths))
+        extra = "*, file_row_number as event_id" if numbered else "*"
+        self.connection.execute(
+            f"create view {name} as select {extra} "
+            f"from read_parquet([{listed}], file_row_number = {str(numbered).lower()})"
+        )
+
+
+def _needed(names: list[str]) -> list[str]:
+    """Return `names` and what plain views among them read, each after what it reads.
+
+    A stored relation is not computed again, so what it reads is not needed.
+    """
+    found: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name not in found:
+            if not _is_stored(name):
+                for source in sorted(sources(name)):
+                    if source in load_views() or _is_stored(source):
+                        visit(source)
+            found[name] = None
+
+    for name in names:
+        visit(name)
+    return list(found)
+
+
+def _is_stored(name: str) -> bool:
+    return name in STORED_TABLES or (name in load_views() and load_views()[name].keep == "store")
+
+
+def _columns(name: str) -> dict[str, str]:
+    if name in STORED_TABLES:
+        return BASE_TABLES[name]
+    return {column.name: column.type for column in load_views()[name].contract.columns}
