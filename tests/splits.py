@@ -42,6 +42,8 @@ class Case:
     """The config that the trace is made with is told."""
     wrong_layers: int | None = None
     """What is told is the config of so many layers."""
+    profile: str | None = None
+    """The profile that is told, right or wrong."""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -49,7 +51,7 @@ class Case:
 
     def settings(self) -> Settings:
         if not self.configured:
-            return Settings(num_layers=self.told)
+            return Settings(num_layers=self.told, profile=self.profile)
         layers = self.wrong_layers or self.layers
         return Settings(config=kind(self.kind).model_config(layers, self.scenario.loops))
 
@@ -132,9 +134,9 @@ def event_row(trace_id: str, event_id: int, event: dict[str, Any]) -> tuple[Any,
     return tuple(values.get(column) for column in BASE_TABLES["raw_events"])
 
 
-def split_all(cases: Sequence[Case]) -> list[Split]:
-    """Analyse the traces of `cases`, which must all get the same profile."""
-    mades = [case.made() for case in cases]
+def split_all(cases: Sequence[Case], mades: Sequence[Made] | None = None) -> list[Split]:
+    """Analyse the traces of `cases`, or `mades` for them; all must get the same profile."""
+    mades = mades or [case.made() for case in cases]
     rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in BASE_TABLES}
     values: dict[str, Any] = {}
     for number, (case, made) in enumerate(zip(cases, mades, strict=True)):

@@ -6,11 +6,14 @@ profile and the boundary rule that must be found. Who removes a profile deletes 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from splits import Case, Split, assert_right, split_all
 
 from fixtures import Pass, Scenario, kind, kinds
@@ -80,8 +83,70 @@ def test_a_wrong_layer_count_is_refused_with_the_nearest_reading(profile: str) -
 
 
 @profiles
-def test_a_missing_boundary_is_refused(profile: str) -> None:
+def test_a_wrong_profile_is_refused(profile: str) -> None:
+    """Unless its rules know the same anchors, as where families share a base."""
+    anchors = [rule.anchor for rule in load_profiles()[profile].resolved_boundaries]
+    names = {
+        name: [kind(name).kernels[alias].name for alias in kind(name).repeated] for name in kinds()
+    }
+    others = [
+        name
+        for name, repeated in names.items()
+        if not any(re.search(anchor, one) for anchor in anchors for one in repeated)
+    ]
+    batch = [
+        replace(case(name), configured=False, told=LAYERS, profile=profile)
+        for name in others[len(profile) % 5 :: 5]
+    ]
+    for scene, split in zip(batch, assert_right(batch), strict=True):
+        assert split.verdict["verdict"] == "refused", (scene, explained(split))
+
+
+@profiles
+def test_a_missing_boundary_is_refused_or_made_up_for(profile: str) -> None:
     batch = [case(name, tamper=how) for name in BY_PROFILE[profile] for how in ("shift", "thin")]
+    assert_right(batch)
+
+
+LOOPED = [name for name in kinds() if kind(name).profile and kind(name).visits.loops]
+
+
+@pytest.mark.parametrize("name", LOOPED)
+def test_a_pass_may_leave_the_loops_early(name: str) -> None:
+    depths = (3, 1, 2)
+    passes = tuple(Pass(loops=depth) for depth in depths)
+    scenario = Scenario(passes=passes, loops=max(depths), noise_thread=2)
+    (split,) = assert_right([Case(name, 4, scenario, configured=True)])
+    found = [(row["status"], row["depth"]) for row in split.passes]
+    assert found == [("complete", depth) for depth in depths], explained(split)
+
+
+@settings(max_examples=2, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.data())
+@pytest.mark.parametrize("name", LOOPED)
+def test_looped_passes_are_right_or_refused(name: str, data: st.DataObject) -> None:
+    batch = []
+    for _ in range(6):
+        loops = data.draw(st.integers(1, 4))
+        draws: dict[str, Any] = {
+            "launch": data.draw(st.sampled_from(["eager", "graph", "piecewise"])),
+            "world_size": data.draw(st.integers(1, 2)),
+            "noise_thread": data.draw(st.sampled_from([0, 3])),
+            "annotations": data.draw(st.booleans()),
+        }
+        # A cut pass has the depth of the config, unless whole ones show that depth changes, and no
+        # count that would contradict a boundary too many.
+        cuts = [data.draw(st.sampled_from([0, 0, 0.2, 0.4])) for _ in range(2)]
+        if not any(cuts):
+            draws["tamper"] = data.draw(st.sampled_from(["none", "shift", "double", "thin"]))
+        depth = st.just(loops) if any(cuts) else st.integers(1, loops)
+        depths = data.draw(st.lists(depth, min_size=1, max_size=3))
+        passes = tuple(Pass(loops=depth) for depth in depths)
+        scenario = Scenario(passes=passes, loops=loops, flows=False, **draws)
+        whole = Case(name, data.draw(st.integers(3, 5)), scenario, configured=True)
+        n_events = len(whole.made().truth.rows or ())
+        start, end = (int(part * n_events) for part in cuts)
+        batch.append(replace(whole, scenario=replace(scenario, cut_start=start, cut_end=end)))
     assert_right(batch)
 
 

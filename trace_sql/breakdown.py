@@ -8,7 +8,7 @@ from dataclasses import replace
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
 from trace_sql.output import Column, Table, render
-from trace_sql.reports import view_table
+from trace_sql.reports import chosen_pass, view_table
 from trace_sql.rules import OTHER
 
 _WRAPPERS = ("device_kernel", "Kernel", "Kernel2", "kentry", "trampoline_kernel", "globalKernel")
@@ -22,17 +22,26 @@ _RULE = Column("rule", "Rule", wrap=True)
 
 
 def category_report(
-    db: Database, trace_id: str, pass_no: int | None, unclassified: bool, output_format: str
+    db: Database,
+    trace_id: str,
+    pass_no: int | None,
+    phase: str | None,
+    unclassified: bool,
+    output_format: str,
 ) -> str:
     """Return the time by category of a pass, or of all that is selected, in one of FORMATS.
+
+    A phase stands for its first stable pass.
 
     With `unclassified` it is the kernels of no category, longest first. JSON and CSV have a rule
     in each row; for people the rules stand below the table, one for all kernels that it covers.
     Raises EmptyInputError for a trace without device work, RefusedError for a pass of a trace that
     cannot be split, TraceSqlError for a pass that is not there.
     """
-    if pass_no is not None:
+    if pass_no is not None or phase is not None:
         db.require_split(trace_id)
+    if pass_no is None and phase is not None:
+        pass_no, _ = chosen_pass(db, trace_id, None, phase)
     categories = _categories(db, trace_id, pass_no)
     if not categories.rows:
         db.require_split(trace_id)

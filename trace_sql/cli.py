@@ -184,7 +184,10 @@ def categories(context: click.Context, /, trace: str, output_format: str, **opti
 
     pass_no, unclassified = options.pop("pass_no"), options.pop("unclassified")
     with opened(context, trace, options) as session:
-        text = category_report(session.db, session.trace_id, pass_no, unclassified, output_format)
+        phase = session.settings.phase
+        text = category_report(
+            session.db, session.trace_id, pass_no, phase, unclassified, output_format
+        )
     click.echo(text, nl=False)
 
 

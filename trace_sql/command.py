@@ -86,7 +86,7 @@ _SELECTION = (
     click.option(
         "--phase",
         metavar="NAME",
-        help="Only passes of this phase, as --phase decode (prefill, decode, mixed, unknown).",
+        help="Only passes of this phase, as --phase decode (prefill, decode, mixed, verify, draft, unknown).",
     ),
     click.option(
         "--from",

@@ -35,7 +35,7 @@ def loops(
       trace-sql loops TP-0.trace.json.gz --config config.json --pass 5
     """
     with split(context, trace, options) as session:
-        tables = loop_tables(session.db, session.trace_id, pass_no)
+        tables = loop_tables(session.db, session.trace_id, pass_no, session.settings.phase)
         if tables or output_format == "json":
             show(tables, output_format)
         if not tables:
@@ -45,8 +45,12 @@ def loops(
         say_coverage(session)
 
 
-def loop_tables(db: Database, trace_id: str, pass_no: int | None) -> list[Table]:
+def loop_tables(
+    db: Database, trace_id: str, pass_no: int | None, phase: str | None = None
+) -> list[Table]:
     """Return the loops of a pass, if one is named, then all loops compared and the exit depths.
+
+    The last two of one phase, where that is given.
 
     None for a model whose passes visit each layer once. Raises TraceSqlError for a pass that the
     trace does not have, or that has no loops.
@@ -80,8 +84,9 @@ def loop_tables(db: Database, trace_id: str, pass_no: int | None) -> list[Table]
         "loop_comparison",
         trace_id,
         "kind, phase, stack_no, loop_no",
+        _of(phase),
     )
-    tables = [compared, *_depth_tables(db, trace_id)]
+    tables = [compared, *_depth_tables(db, trace_id, phase)]
     return tables if pass_no is None else [_pass_loops(db, trace_id, pass_no, stack), *tables]
 
 
@@ -116,7 +121,13 @@ def _pass_loops(db: Database, trace_id: str, pass_no: int, stack: tuple[Column, 
     return table
 
 
-def _depth_tables(db: Database, trace_id: str) -> list[Table]:
+def _of(phase: str | None) -> str:
+    from trace_sql.literal import sql_string
+
+    return "true" if phase is None else f"phase = {sql_string(phase)}"
+
+
+def _depth_tables(db: Database, trace_id: str, phase: str | None) -> list[Table]:
     from trace_sql.output import Column
     from trace_sql.reports import view_table
 
@@ -135,6 +146,7 @@ def _depth_tables(db: Database, trace_id: str) -> list[Table]:
             "exit_depths",
             trace_id,
             "kind, phase, depth",
+            _of(phase),
         ),
         view_table(
             db,
@@ -155,5 +167,6 @@ def _depth_tables(db: Database, trace_id: str) -> list[Table]:
             "exit_savings",
             trace_id,
             "kind, phase",
+            _of(phase),
         ),
     ]

@@ -54,7 +54,13 @@ with
             nullif(t.roles, []) as roles
         from layer_sequences as s
         left join lettered as l using (trace_id, sequence)
-        left join trace_layer_types as t using (trace_id, layer_no)
+        join pass_windows as p on p.trace_id = s.trace_id and p.pass_no = s.pass_no
+        -- The config's types are of its own layers, not of a draft's.
+        left join
+            trace_layer_types as t
+            on t.trace_id = s.trace_id
+            and t.layer_no = s.layer_no
+            and not p.is_draft
     ),
 
     commonest as (

@@ -75,14 +75,19 @@ with
                 then ['verify', 'kernels']
                 when w.file_phase is not null
                 then [w.file_phase, 'file name']
-                -- Attention of either kind can verify drafts.
-                when w.prefills <> w.decodes and not k.drafted
+                -- Attention of either kind can verify drafts; and where annotations name the
+                -- phase of
+                -- other passes, they show that kernels need not.
+                when w.prefills <> w.decodes and not k.drafted and a.trace_id is null
                 then [if(w.prefills, 'prefill', 'decode'), 'kernels']
             end as phase
         from pass_kinds as k
         join pass_words as w using (trace_id, pass_no)
         left join told as t using (trace_id, pass_no)
         left join stepped as s using (trace_id, pass_no)
+        left join
+            (select distinct trace_id from told where phase is not null) as a
+            on a.trace_id = k.trace_id
     )
 
 select

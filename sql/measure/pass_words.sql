@@ -13,7 +13,7 @@ with
         select
             trace_id,
             name,
-            attends and regexp_matches(word, 'prefill|extend|context|flash_fwd_kernel') as prefills,
+            attends and regexp_matches(word, 'prefill|extend|context') as prefills,
             attends
             and regexp_matches(
                 word, 'decode|paged_attention|splitkv|unified_attention_3d'

@@ -45,7 +45,14 @@ with
             and not c.inner_mark
             and c.n_hits > r.hits_extra
             and (c.n_hits - r.hits_extra) % r.hits_per_layer = 0
-            and coalesce(list_contains(e.n_due, e.n_entries), true)
+            and coalesce(
+                list_contains(e.n_due, e.n_entries)
+                or (
+                    c.n_hits = r.hits_per_layer + r.hits_extra
+                    and list_contains(e.n_due, e.n_entries - 1)
+                ),
+                true
+            )
             and r.role is null
     )
 

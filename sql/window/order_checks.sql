@@ -11,12 +11,22 @@
 -- pass_no   BIGINT   -  the pass
 -- wrong     VARCHAR  -  the first such block
 with
-    orders as (
-        select b.trace_id, t.layer_type, b.slot, b.names, count(*) as n_same
+    typed as (
+        select b.*, t.layer_type
         from block_traits as b
-        left join trace_layer_types as t using (trace_id, layer_no)
+        join pass_windows as p on p.trace_id = b.trace_id and p.pass_no = b.pass_no
+        left join
+            trace_layer_types as t
+            on t.trace_id = b.trace_id
+            and t.layer_no = b.layer_no
+            and not p.is_draft
         where b.whole and b.names is not null
-        group by b.trace_id, t.layer_type, b.slot, b.names
+    ),
+
+    orders as (
+        select trace_id, layer_type, slot, names, count(*) as n_same, max(block_no) > 0 as is_inner
+        from typed
+        group by trace_id, layer_type, slot, names
     ),
 
     compared as (
@@ -33,20 +43,20 @@ with
             least(len(b.names), len(o.names)) as n,
             b.block_no < b.n_blocks - 1 as may_begin,
             b.block_no > 0 as may_end
-        from block_traits as b
-        left join trace_layer_types as t using (trace_id, layer_no)
+        from typed as b
         join
             orders as s
             on s.trace_id = b.trace_id
             and s.slot = b.slot
             and s.names = b.names
-            and s.layer_type is not distinct from t.layer_type
+            and s.layer_type is not distinct from b.layer_type
         join
             orders as o
             on o.trace_id = b.trace_id
-            and o.layer_type is not distinct from t.layer_type
+            and o.layer_type is not distinct from b.layer_type
             and (o.slot <> b.slot or o.names <> b.names)
-        where b.whole and b.short and s.n_same = 1
+            and o.is_inner
+        where b.short and s.n_same = 1
     )
 
 select

@@ -21,14 +21,25 @@
 -- opened      BOOLEAN  -  its begin is in the trace
 -- closed      BOOLEAN  -  its end is in the trace
 with
-    -- What whole passes show bounds the cut ones, too.
-    proven as (
+    -- What whole passes show bounds the cut ones, too: the rule, and whether depth changes.
+    compared as (
         select
             *,
             bool_or(status = 'complete') over (
                 partition by trace_id, n_layers, depth, resets, method, rule_key
-            ) as has_whole
+            ) as has_whole,
+            bool_or(status = 'complete' and other_depth) over (
+                partition by trace_id, n_layers, method
+            ) as varies
         from range_readings
+    ),
+
+    proven as (
+        select
+            * replace (
+                if(varies and status in ('cut_start', 'cut_end'), 'refused', status) as status
+            )
+        from compared
     )
 
 select

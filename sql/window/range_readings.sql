@@ -48,7 +48,12 @@ with
             c.is_first,
             c.is_last,
             c.inner_mark,
-            coalesce(list_contains(e.n_due, e.n_entries), true) as entered
+            -- A draft of one layer norms what it drafts from beside its embedding.
+            coalesce(
+                list_contains(e.n_due, e.n_entries)
+                or (n.n_layers = 1 and list_contains(e.n_due, e.n_entries - 1)),
+                true
+            ) as entered
         from pass_shapes as n
         join range_counts as c using (trace_id, rule_key)
         join boundary_rules as r using (rule_key)
