@@ -10,6 +10,7 @@ import pytest
 
 from trace_sql.errors import BadInputError
 from trace_sql.model import Model, summary_rows
+from trace_sql.profile import load_profiles
 
 CONFIGS = Path(__file__).resolve().parents[1] / ".." / "shared" / "facts" / "models" / "configs"
 
@@ -126,6 +127,8 @@ def shared(name: str) -> Model:
     path = CONFIGS / f"{name}.json"
     if not path.exists():
         pytest.skip(f"model configs are not at {CONFIGS}")
+    if FACTS[name][0] not in load_profiles():
+        pytest.skip(f"the profile {FACTS[name][0]} has been removed")
     return Model.from_config(path)
 
 

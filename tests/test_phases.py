@@ -73,7 +73,7 @@ NAMES: dict[str, tuple[Any, ...]] = {
     ),
     "step[TARGET_VERIFY bs=8]": (STEP, NO, "verify", 8, NO, 0, 0, NO, 8, NO),
     "step[DRAFT bs=8]": (STEP, "draft", "draft", 8, *[NO] * 6),
-    "step[DRAFT bs=8 toks=32]": (STEP, "draft", "draft", 8, 32, *[NO] * 5),
+    "step[DRAFT bs=8 toks=32]": (STEP, "draft", "draft_extend", 8, 32, *[NO] * 5),
     "step[DRAFT_EXTEND_V2 bs=8]": (STEP, "draft", "draft_extend", 8, *[NO] * 6),
     "step[DRAFT_LOOP raw_bs=7 bs=8 topk=1]": (STEP, "mtp", "draft", 7, *[NO] * 6),
     "step[SPLIT_PREFILL bs=1]": (STEP, NO, "prefill", 1, NO, 1, NO, NO, 0, 0),
@@ -330,8 +330,15 @@ def test_rounds_of_speculation(analyse: Analyse, tmp_path: Path, name: str, laun
         "select p.status, k.* from passes as p join pass_phases as k using (trace_id, pass_no)"
         " order by p.pass_no"
     )
+    # SGLang names the draft's pass over what was verified, unless a graph replays it.
+    extends = {one.pass_no for one in made.truth.passes if one.kind == "draft" and one.tokens > 8}
     assert [(row["status"], row["kind"], row["phase"]) for row in seen] == [
-        ("complete", one.kind, one.phase) for one in made.truth.passes
+        (
+            "complete",
+            one.kind,
+            "draft_extend" if one.pass_no in extends and launch == "eager" else one.phase,
+        )
+        for one in made.truth.passes
     ]
     assert {row["kind_source"] for row in seen} <= {"annotation", "layer count"}
     for row, one in zip(seen, made.truth.passes, strict=True):
@@ -339,7 +346,11 @@ def test_rounds_of_speculation(analyse: Analyse, tmp_path: Path, name: str, laun
         assert row["n_tokens"] in (one.tokens, None)
         assert row["batch_size"] is not None or one.kind == "draft"
     kinds = {(row["kind"], row["phase"]) for row in trace.rows("from pass_changes")}
-    assert kinds == {("target", "prefill"), ("target", "verify"), ("draft", "draft")}
+    assert kinds - {("draft", "draft_extend")} == {
+        ("target", "prefill"),
+        ("target", "verify"),
+        ("draft", "draft"),
+    }
 
 
 def test_vllm_tells_verification_by_its_tokens(analyse: Analyse, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ BASE_TABLES: dict[str, dict[str, str]] = {
         "anchor_at": "VARCHAR",
         "blocks_per_layer": "BIGINT",
         "slots": "VARCHAR[]",
+        "n_patterns": "BIGINT",
         "has_entry": "BOOLEAN",
         "entry_ambiguous": "BOOLEAN",
     },

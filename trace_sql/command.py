@@ -86,7 +86,8 @@ _SELECTION = (
     click.option(
         "--phase",
         metavar="NAME",
-        help="Only passes of this phase, as --phase decode (prefill, decode, mixed, verify, draft, unknown).",
+        help="Only passes of this phase, as --phase decode (prefill, decode, mixed, verify, draft,"
+        " draft_extend, unknown).",
     ),
     click.option(
         "--from",

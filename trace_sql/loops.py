@@ -113,7 +113,7 @@ def read_loops(rule: LoopRule | None, config: Config, count: int) -> Loops | Non
     )
     if depth is not None and depth < 1:
         raise config.error(f"{source} is {depth}: a loop runs at least once")
-    if depth == 1 and runs == 1:
+    if depth == 1 and runs == 1 and not coda:
         return None
     once = rule.norm_once is not None and rule.norm_once.holds(config.get)
     varies = depth is None or (rule.varies is not None and rule.varies.holds(config.get))

@@ -71,6 +71,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
                 rule.anchor_at,
                 len(slots),
                 list(slots),
+                len(rule.lead_in) + sum(map(bool, (rule.entry, rule.anchor, rule.exit))),
                 rule.entry is not None,
                 rule.entry_ambiguous,
             )

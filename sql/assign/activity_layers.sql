@@ -80,7 +80,9 @@ with
             -- Beside a pass that does not hold, or begun before the trace.
             (b.prev_ns is not null and b.prev.r is null)
             or (b.next_ns is not null and b.next.r is null)
-            or (b.prev_ns is null and b.next.r in ('layer', 'epilogue')) as is_unknown
+            or (b.prev_ns is null and b.next.r in ('layer', 'epilogue'))
+            -- Beside two passes at once.
+            or coalesce(b.prev.p <> b.next.p and b.prev.r <> 'epilogue', false) as is_unknown
         from between_launches as b
         left join pass_edges as e on e.trace_id = b.trace_id and e.pass_no = b.prev.p
     )

@@ -73,7 +73,7 @@ select
                         and (
                             f.pass_no > 0
                             or not f.starts_whole
-                            or (f.launched and not o.launched)
+                            or not o.launched
                             or (f.step is not null and o.step is null)
                         )
                     )

@@ -89,7 +89,9 @@ select
     l.starts_whole,
     l.ends_whole,
     if(
-        l.next_refused or not l.ends_whole, coalesce(e.begin_line, l.epilogue_line), e.begin_line
+        l.next_refused or not l.ends_whole,
+        coalesce(if(l.next_refused, e.line_no, e.begin_line), l.epilogue_line),
+        e.begin_line
     ) as next_line,
     l.step
 from limited as l

@@ -13,7 +13,7 @@
 -- roles              VARCHAR[]  -  parts of the type, from the config; else NULL
 -- complete           BOOLEAN    -  all of its blocks are in the trace
 -- has_moe            BOOLEAN    -  runs expert or routing kernels
--- usual              BOOLEAN    -  its kernel order is the commonest of its type in the pass
+-- usual              BOOLEAN    -  its kernel order is the commonest of its type in the loop
 with
     first_seen as (
         select
@@ -64,10 +64,10 @@ with
     ),
 
     commonest as (
-        select trace_id, pass_no, layer_type, mode(sequence) as sequence
+        select trace_id, pass_no, loop_no, layer_type, mode(sequence) as sequence
         from typed
         where complete
-        group by trace_id, pass_no, layer_type
+        group by trace_id, pass_no, loop_no, layer_type
     )
 
 select
@@ -83,4 +83,4 @@ select
     t.has_moe,
     t.complete and t.sequence = c.sequence as usual
 from typed as t
-left join commonest as c using (trace_id, pass_no, layer_type)
+left join commonest as c using (trace_id, pass_no, loop_no, layer_type)

@@ -14,7 +14,9 @@ with
             trace_id,
             name,
             attends and regexp_matches(word, 'prefill|extend|context') as prefills,
-            attends
+            -- Sparse latent attention runs its decode kernels in prefill, too.
+            category = 'attention'
+            and attends
             and regexp_matches(
                 word, 'decode|paged_attention|splitkv|unified_attention_3d'
             ) as decodes,

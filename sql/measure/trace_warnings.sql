@@ -73,6 +73,18 @@ with
                 null
             )
         from verdicts
+        union all
+        select
+            trace_id,
+            if(
+                n_layers_source = 'anchors' and n_complete > 0,
+                'nothing told the layer count: anchors give '
+                || n_layers
+                || '; layers that loop, or that hold more than the rule says, would count as more:'
+                || ' give --config',
+                null
+            )
+        from verdicts
     )
 
 select trace_id, warning

@@ -22,6 +22,7 @@
 -- n_generation_requests  BIGINT   -   requests that generate
 -- n_generation_tokens    BIGINT   -   their tokens
 -- notes                  VARCHAR  -   what to know: cut, refused, cold start, steady, ...
+-- depth                  BIGINT   -   loops over the core of a looped model; 1 for others
 -- evidence               VARCHAR  -   what speaks for the split
 with
     firsts as (
@@ -93,11 +94,18 @@ select
             then printf('layer 0 %+.1f %%', c.change_pct)
         end,
         if(y.pass_no = p.pass_no, 'steady from here', null),
+        if(
+            w.depth is not null and k.kind = 'target',
+            p.depth || if(p.depth < w.depth, ' of ' || w.depth, '') || ' loops',
+            null
+        ),
         if(k.n_prior_tokens > 0, k.n_prior_tokens || ' prompt tokens from before', null)
     ) as notes,
+    p.depth,
     p.evidence
 from passes as p
 join traces as t using (trace_id)
+join trace_settings as w using (trace_id)
 join pass_phases as k using (trace_id, pass_no)
 left join seen as s using (trace_id, pass_no)
 left join pass_changes as c using (trace_id, pass_no)

@@ -81,7 +81,8 @@ select
         then 'target'
     end as pass_kind,
     case
-        when starts_with(mode, 'draft_extend')
+        -- SGLang counts tokens only of passes that extend.
+        when starts_with(mode, 'draft_extend') or (mode = 'draft' and writer = 'sglang' and tok > 0)
         then 'draft_extend'
         when pass_kind in ('draft', 'mtp')
         then 'draft'

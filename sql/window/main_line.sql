@@ -20,6 +20,7 @@
 -- launched      BOOLEAN  -   its launch is in the trace
 -- is_anchor     BOOLEAN  -   an anchor of any rule tried
 -- is_marker     BOOLEAN  -   can only stand between passes: embedding, entry norm
+-- ambiguous     BOOLEAN  -   as a marker it may be a norm inside a layer
 -- is_embedding  BOOLEAN  -   such a kernel that a pass begins with
 with
     entries as (
@@ -100,5 +101,6 @@ select
     launched,
     is_anchor,
     may_mark and (trace_id, name) in (select (trace_id, name) from rare) as is_marker,
+    ambiguous,
     begins_pass and (trace_id, name) in (select (trace_id, name) from rare) as is_embedding
 from classed

@@ -40,6 +40,11 @@ select
                 || ' loops of a config that says so',
                 ''
             )
+        when not is_loop and n_hits > n_expected and n_hits % n_expected = 0
+        then
+            'they would fit this N in '
+            || divide(n_hits, n_expected)
+            || ' loops: give the config that says so'
         when (residue + resets_residue) % per_layer = 0
         then 'they would fit N=' || (n_layers + divide(residue + resets_residue, per_layer))
         when is_loop

@@ -4,17 +4,18 @@
 -- grain: trace_id, method, range_no
 -- keep: yes
 --
--- trace_id      VARCHAR  -  the trace
--- method        VARCHAR  -  markers, graphs, steps or counts
--- range_no      BIGINT   -  0-based, in order of the line
--- prev_anchor   BIGINT   -  line_no of the last anchor before the range, or before its lane
--- first_anchor  BIGINT   -  line_no of its first anchor
--- last_anchor   BIGINT   -  line_no of its last anchor
--- next_anchor   BIGINT   -  line_no of the first anchor after it; without one, the lane's end
--- opened        BOOLEAN  -  its begin is in the trace: a marker, launch or step begins it
--- inner_mark    BOOLEAN  -  a marker stands between two of its anchors
--- is_first      BOOLEAN  -  no range stands before it
--- is_last       BOOLEAN  -  no range follows
+-- trace_id        VARCHAR  -  the trace
+-- method          VARCHAR  -  markers, graphs, steps or counts
+-- range_no        BIGINT   -  0-based, in order of the line
+-- prev_anchor     BIGINT   -  line_no of the last anchor before the range, or before its lane
+-- first_anchor    BIGINT   -  line_no of its first anchor
+-- last_anchor     BIGINT   -  line_no of its last anchor
+-- next_anchor     BIGINT   -  line_no of the first anchor after it; without one, the lane's end
+-- opened          BOOLEAN  -  its begin is in the trace: a marker, launch or step begins it
+-- opened_by_norm  BOOLEAN  -  only by a norm that layers may run inside, too
+-- inner_mark      BOOLEAN  -  a marker stands between two of its anchors
+-- is_first        BOOLEAN  -  no range stands before it
+-- is_last         BOOLEAN  -  no range follows
 with
     line as (
         select
@@ -27,6 +28,9 @@ with
             count(case when is_marker then 1 end) over (
                 partition by trace_id, lane order by line_no rows unbounded preceding
             ) as n_markers,
+            count(case when is_marker and not ambiguous then 1 end) over (
+                partition by trace_id, lane order by line_no rows unbounded preceding
+            ) as n_sure_markers,
             min(line_no) over (partition by trace_id, lane) as lane_begin,
             max(line_no) over (partition by trace_id, lane) + 1 as lane_end
         from main_line
@@ -39,6 +43,7 @@ with
             lag(line_no, 1, lane_begin - 1) over in_line as prev_anchor,
             lead(line_no, 1, lane_end) over in_line as next_anchor,
             n_markers > coalesce(lag(n_markers) over in_line, 0) as marked,
+            n_sure_markers > coalesce(lag(n_sure_markers) over in_line, 0) as surely_marked,
             graph is not null and coalesce(graph <> lag(graph) over in_line, true) as relaunched,
             step is not null and coalesce(step <> lag(step) over in_line, true) as stepped
         from line
@@ -95,6 +100,7 @@ select
     max(line_no) as last_anchor,
     max(next_anchor) as next_anchor,
     arg_min(starts_range, line_no) as opened,
+    method = 'markers' and arg_min(marked and not surely_marked, line_no) as opened_by_norm,
     bool_or(marked and not starts_range and method <> 'counts') as inner_mark,
     min(prev_anchor) < any_value(lane_begin) as is_first,
     max(next_anchor) = any_value(lane_end) as is_last

@@ -2,20 +2,21 @@
 -- grain: trace_id, method, range_no, rule_key
 -- keep: yes
 --
--- trace_id     VARCHAR  -  the trace
--- method       VARCHAR  -  way of telling passes apart
--- range_no     BIGINT   -  the stretch
--- rule_key     INTEGER  -  the boundary rule
--- n_hits       BIGINT   -  anchors of the rule in the stretch
--- first_hit    BIGINT   -  line_no of the rule's first anchor
--- last_hit     BIGINT   -  line_no of the rule's last anchor
--- begin_line   BIGINT   -  line_no of the last marker before it; without one, after prev_anchor
--- prev_anchor  BIGINT   -  line_no of the last anchor before the stretch, or before its lane
--- opened       BOOLEAN  -  its begin is in the trace
--- next_anchor  BIGINT   -  line_no of the first anchor behind it, or the lane's end
--- is_first     BOOLEAN  -  no stretch stands before it
--- is_last      BOOLEAN  -  no stretch follows
--- inner_mark   BOOLEAN  -  a marker stands between two of its anchors
+-- trace_id        VARCHAR  -  the trace
+-- method          VARCHAR  -  way of telling passes apart
+-- range_no        BIGINT   -  the stretch
+-- rule_key        INTEGER  -  the boundary rule
+-- n_hits          BIGINT   -  anchors of the rule in the stretch
+-- first_hit       BIGINT   -  line_no of the rule's first anchor
+-- last_hit        BIGINT   -  line_no of the rule's last anchor
+-- begin_line      BIGINT   -  line_no of the last marker before it; without one, after prev_anchor
+-- prev_anchor     BIGINT   -  line_no of the last anchor before the stretch, or before its lane
+-- opened          BOOLEAN  -  its begin is in the trace
+-- opened_by_norm  BOOLEAN  -  only by a norm that layers may run inside, too
+-- next_anchor     BIGINT   -  line_no of the first anchor behind it, or the lane's end
+-- is_first        BOOLEAN  -  no stretch stands before it
+-- is_last         BOOLEAN  -  no stretch follows
+-- inner_mark      BOOLEAN  -  a marker stands between two of its anchors
 with
     counts as (
         select
@@ -28,6 +29,7 @@ with
             max(m.line_no) as last_hit,
             any_value(r.prev_anchor) as prev_anchor,
             bool_or(r.opened) as opened,
+            bool_or(r.opened_by_norm) as opened_by_norm,
             any_value(r.next_anchor) as next_anchor,
             bool_or(r.is_first) as is_first,
             bool_or(r.is_last) as is_last,
@@ -56,6 +58,7 @@ select
     coalesce(max(m.line_no), any_value(c.prev_anchor) + 1) as begin_line,
     any_value(c.prev_anchor) as prev_anchor,
     any_value(c.opened) as opened,
+    any_value(c.opened_by_norm) as opened_by_norm,
     any_value(c.next_anchor) as next_anchor,
     any_value(c.is_first) as is_first,
     any_value(c.is_last) as is_last,

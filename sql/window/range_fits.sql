@@ -21,23 +21,31 @@
 -- opened      BOOLEAN  -  its begin is in the trace
 -- closed      BOOLEAN  -  its end is in the trace
 with
-    -- What whole passes show bounds the cut ones, too: the rule, and whether depth changes.
+    -- What whole passes show bounds the cut ones, too: the rule, whether depth changes, and whether
+    -- the norm that seems to open a pass does. What a draft may be is no cut pass of the model.
     compared as (
         select
-            *,
-            bool_or(status = 'complete') over (
-                partition by trace_id, n_layers, depth, resets, method, rule_key
+            r.*,
+            bool_or(r.status = 'complete') over (
+                partition by r.trace_id, r.n_layers, r.depth, r.resets, r.method, r.rule_key
             ) as has_whole,
-            bool_or(status = 'complete' and other_depth) over (
-                partition by trace_id, n_layers, method
-            ) as varies
-        from range_readings
+            bool_or(r.status = 'complete' and r.other_depth) over in_reading
+            or (
+                bool_or(r.opened_by_norm) over in_reading
+                and not bool_or(r.status = 'complete') over in_reading
+            )
+            or r.n_hits <= max(if(c.source = 'draft', r.n_expected, 0)) over (
+                partition by r.trace_id, r.method, r.range_no, r.rule_key
+            ) as is_doubtful
+        from range_readings as r
+        join layer_count_candidates as c using (trace_id, n_layers)
+        window in_reading as (partition by r.trace_id, r.n_layers, r.method)
     ),
 
     proven as (
         select
             * replace (
-                if(varies and status in ('cut_start', 'cut_end'), 'refused', status) as status
+                if(is_doubtful and status in ('cut_start', 'cut_end'), 'refused', status) as status
             )
         from compared
     )
@@ -72,6 +80,7 @@ qualify
             in_layers desc,
             resets,
             abs(n_hits - n_expected),
+            support desc,
             priority
     )
     = 1

@@ -3,25 +3,27 @@
 -- grain: trace_id, n_layers, depth, resets, method, range_no, rule_key
 -- keep: yes
 --
--- trace_id     VARCHAR  -  the trace
--- n_layers     BIGINT   -  candidate layer count
--- method       VARCHAR  -  way of telling passes apart
--- range_no     BIGINT   -  the stretch
--- rule_key     INTEGER  -  the rule
--- depth        BIGINT   -  runs of the core of a looped model
--- resets       BOOLEAN  -  each run begins with an entry kernel
--- n_hits       BIGINT   -  anchors found
--- n_expected   BIGINT   -  anchors of one pass by the rule
--- n_blocks     BIGINT   -  blocks of one pass
--- n_entries    BIGINT   -  entry kernels found
--- first_hit    BIGINT   -  line_no of the first anchor
--- last_hit     BIGINT   -  line_no of the last anchor
--- priority     INTEGER  -  the rule's place among those tried
--- other_depth  BOOLEAN  -  fewer loops than the config says
--- in_layers    BOOLEAN  -  what is too much or missing is whole layers
--- status       VARCHAR  -  complete, cut_start, cut_end or refused
--- opened       BOOLEAN  -  its begin is in the trace
--- closed       BOOLEAN  -  its end is in the trace
+-- trace_id        VARCHAR  -  the trace
+-- n_layers        BIGINT   -  candidate layer count
+-- method          VARCHAR  -  way of telling passes apart
+-- range_no        BIGINT   -  the stretch
+-- rule_key        INTEGER  -  the rule
+-- depth           BIGINT   -  runs of the core of a looped model
+-- resets          BOOLEAN  -  each run begins with an entry kernel
+-- n_hits          BIGINT   -  anchors found
+-- n_expected      BIGINT   -  anchors of one pass by the rule
+-- n_blocks        BIGINT   -  blocks of one pass
+-- n_entries       BIGINT   -  entry kernels found
+-- first_hit       BIGINT   -  line_no of the first anchor
+-- last_hit        BIGINT   -  line_no of the last anchor
+-- support         DOUBLE   -  part of the rule's patterns that match anything in the trace
+-- priority        INTEGER  -  the rule's place among those tried
+-- other_depth     BOOLEAN  -  fewer loops than the config says
+-- in_layers       BOOLEAN  -  what is too much or missing is whole layers
+-- status          VARCHAR  -  complete, cut_start, cut_end or refused
+-- opened          BOOLEAN  -  its begin is in the trace
+-- opened_by_norm  BOOLEAN  -  only by a norm that layers may run inside, too
+-- closed          BOOLEAN  -  its end is in the trace
 with
     fits as (
         select
@@ -40,11 +42,13 @@ with
             coalesce(n.depth <> s.depth, false) as other_depth,
             (c.n_hits - n.n_hits) % r.hits_per_layer = 0 as in_layers,
             coalesce(e.n_entries, 0) as n_entries,
+            m.support,
             c.first_hit,
             c.last_hit,
             c.opened,
             x.trace_id is not null as closed,
             t.priority,
+            c.opened_by_norm,
             c.is_first,
             c.is_last,
             c.inner_mark,
@@ -57,6 +61,7 @@ with
         from pass_shapes as n
         join range_counts as c using (trace_id, rule_key)
         join boundary_rules as r using (rule_key)
+        join rule_support as m using (trace_id, rule_key)
         join trace_settings as s on s.trace_id = n.trace_id
         join trace_rules as t on t.trace_id = n.trace_id and t.rule_key = c.rule_key
         left join
@@ -87,13 +92,14 @@ select
     n_entries,
     first_hit,
     last_hit,
+    support,
     priority,
     other_depth,
     in_layers,
     case
         when inner_mark
         then 'refused'
-        when opened and entered and n_hits = n_expected
+        when opened and entered and n_hits = n_expected and (closed or not other_depth)
         then 'complete'
         when opened and entered and n_hits < n_expected and is_last and not closed and sure
         then 'cut_end'
@@ -102,5 +108,6 @@ select
         else 'refused'
     end as status,
     opened,
+    opened_by_norm,
     closed
 from fits
