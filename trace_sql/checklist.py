@@ -11,6 +11,7 @@ from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
 from trace_sql.evidence import coverage, warnings
 from trace_sql.flow import Place, flow_table, layer_row, model_summary
+from trace_sql.loop_tables import loop_tables
 from trace_sql.output import Column, Table, clean, escaped, render
 from trace_sql.reports import (
     chosen_pass,
@@ -36,6 +37,10 @@ def checklist(
     flows = [f"### {_of_layer(db, place)}\n\n{_titled(flow_table(db, place))}" for place in places]
     name = db.query("select name from traces where trace_id = ?", [trace_id]).rows[0][0]
     layers, clusters = layer_tables(db, trace_id, number)
+    loops = [
+        f"### {_text(table.title)}\n\n{_titled(table)}"
+        for table in loop_tables(db, trace_id, number, settings.phase)
+    ]
     ranges = perfetto_tables(db, trace_id, number, [], settings.phase)
     sections = [
         ("Trace", _titled(_metadata(db, trace_id, settings))),
@@ -43,7 +48,7 @@ def checklist(
         ("Forward passes", _titled(pass_table(db, trace_id, settings.phase))),
         ("Chosen pass", f"Pass {number}: {_text(why)}.\n"),
         (f"Layers of pass {number}", _titled(layers)),
-        ("Layer clusters", _titled(clusters)),
+        ("Layer clusters", "\n".join((_titled(clusters), *loops))),
         ("Compute flow", "\n".join(flows)),
         (
             "Perfetto time ranges",

@@ -1,18 +1,12 @@
-"""The command that compares the loops of a model, and the tables that it shows."""
+"""The command that compares the loops of a model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trace_sql.command import FORMAT, say, say_coverage, selection_options, show, split
-
-if TYPE_CHECKING:
-    from trace_sql.database import Database
-    from trace_sql.output import Column, Table
-
-_MS = 3
 
 
 @click.command()
@@ -34,6 +28,8 @@ def loops(
     Example:
       trace-sql loops TP-0.trace.json.gz --config config.json --pass 5
     """
+    from trace_sql.loop_tables import loop_tables
+
     with split(context, trace, options) as session:
         tables = loop_tables(session.db, session.trace_id, pass_no, session.settings.phase)
         if tables or output_format == "json":
@@ -43,130 +39,3 @@ def loops(
         elif output_format == "csv":
             say("CSV holds one table, the first; --format json has all")
         say_coverage(session)
-
-
-def loop_tables(
-    db: Database, trace_id: str, pass_no: int | None, phase: str | None = None
-) -> list[Table]:
-    """Return the loops of a pass, if one is named, then all loops compared and the exit depths.
-
-    The last two of one phase, where that is given.
-
-    None for a model whose passes visit each layer once. Raises TraceSqlError for a pass that the
-    trace does not have, or that has no loops.
-    """
-    from trace_sql.output import Column
-    from trace_sql.reports import view_table
-
-    query = "select max(stack_no) from core_layers where trace_id = ?"
-    stacks = db.query(query, [trace_id]).rows[0][0]
-    if stacks is None:
-        return []
-    # Only cycles inside cycles have more than one stack of layers.
-    stack = (Column("stack_no", "Stack"),) if stacks else ()
-    compared = view_table(
-        db,
-        "loops_compared",
-        "Loops of all complete passes, compared",
-        (
-            Column("label", "Phase"),
-            *stack,
-            Column("loop_no", "Loop"),
-            Column("n_passes", "Passes"),
-            Column("median_wall_ms", "Median(ms)", _MS),
-            Column("min_wall_ms", "Min(ms)", _MS),
-            Column("max_wall_ms", "Max(ms)", _MS),
-            Column("ratio", "/Loop 0", 3),
-            Column("least_layer_pct", "Least L%", 1),
-            Column("most_layer_pct", "Most L%", 1),
-            Column("notes", "Notes", wrap=True),
-        ),
-        "loop_comparison",
-        trace_id,
-        "kind, phase, stack_no, loop_no",
-        _of(phase),
-    )
-    tables = [compared, *_depth_tables(db, trace_id, phase)]
-    return tables if pass_no is None else [_pass_loops(db, trace_id, pass_no, stack), *tables]
-
-
-def _pass_loops(db: Database, trace_id: str, pass_no: int, stack: tuple[Column, ...]) -> Table:
-    from trace_sql.errors import TraceSqlError
-    from trace_sql.output import Column
-    from trace_sql.reports import view_table
-
-    table = view_table(
-        db,
-        "loops",
-        f"Loops of pass {pass_no}",
-        (
-            *stack,
-            Column("loop_no", "Loop"),
-            Column("n_layers", "Layers"),
-            Column("wall_ms", "Wall(ms)", _MS),
-            Column("busy_ms", "Busy(ms)", _MS),
-            Column("sum_dur_ms", "SumDur(ms)", _MS),
-            Column("between_ms", "Between(ms)", _MS),
-            Column("share_pct", "Pass%", 1),
-            Column("n_activities", "K#"),
-            Column("complete", "Whole"),
-        ),
-        "loop_table",
-        trace_id,
-        "stack_no, loop_no",
-        f"pass_no = {pass_no:d}",
-    )
-    if not table.rows:
-        raise TraceSqlError(f"pass {pass_no} has no loops; `trace-sql passes` lists the passes")
-    return table
-
-
-def _of(phase: str | None) -> str:
-    from trace_sql.literal import sql_string
-
-    return "true" if phase is None else f"phase = {sql_string(phase)}"
-
-
-def _depth_tables(db: Database, trace_id: str, phase: str | None) -> list[Table]:
-    from trace_sql.output import Column
-    from trace_sql.reports import view_table
-
-    kinds = (Column("kind", "Kind"), Column("phase", "Phase"))
-    return [
-        view_table(
-            db,
-            "exit_depths",
-            "Depth of complete passes: runs of the layers that loop",
-            (
-                *kinds,
-                Column("depth", "Depth"),
-                Column("n_passes", "Passes"),
-                Column("share_pct", "Passes%", 1),
-            ),
-            "exit_depths",
-            trace_id,
-            "kind, phase, depth",
-            _of(phase),
-        ),
-        view_table(
-            db,
-            "exit_savings",
-            "What ending before the full depth saves",
-            (
-                *kinds,
-                Column("n_passes", "Passes"),
-                Column("avg_depth", "Mean", 2),
-                Column("p50_depth", "p50"),
-                Column("p90_depth", "p90"),
-                Column("min_depth", "Min"),
-                Column("max_depth", "Max"),
-                Column("full_depth", "Full"),
-                Column("n_full", "At full"),
-                Column("saving_pct", "Saved%", 1),
-            ),
-            "exit_savings",
-            trace_id,
-            "kind, phase",
-            _of(phase),
-        ),
-    ]
