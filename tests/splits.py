@@ -109,9 +109,10 @@ def in_order(*targets: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
 
     def visit(name: str) -> None:
-        for source in sorted(sources(name) & load_views().keys()):
-            visit(source)
-        found[name] = None
+        if name not in found:
+            for source in sorted(sources(name) & load_views().keys()):
+                visit(source)
+            found[name] = None
 
     for target in targets:
         visit(target)
