@@ -267,7 +267,13 @@ def test_which_key_counts_the_layers(extra: dict[str, Any], layers: int) -> None
         ({}, "no layer count"),
         ({"vision_config": {"num_hidden_layers": 32}}, "no layer count"),
         ({"num_hidden_layers": 0}, "0 layers are impossible"),
-        ({"num_hidden_layers": "36"}, "no layer count"),
+        ({"num_hidden_layers": "36"}, "num_hidden_layers is '36', which is no whole number"),
+        ({"num_hidden_layers": 36.5}, "num_hidden_layers is 36.5, which is no whole number"),
+        (
+            {"model_type": "glm_moe_dsa", "num_hidden_layers": 2, "kv_lora_rank": 512}
+            | {"index_topk": 64, "indexer_types": ["full", "odd"]},
+            "is 'odd', which is unknown here",
+        ),
         ({"num_hidden_layers": 4, "layer_types": ["full_attention"]}, "1 entries for 4 layers"),
         ({"num_hidden_layers": 1, "layer_types": ["full_attention"] * 4}, "4 entries for 1 layers"),
         (

@@ -204,9 +204,12 @@ def _layer_count(layout: Layout, config: Config) -> tuple[int, str]:
     named = ((formula, formula.number(config.get)) for formula in formulas)
     formula, count = next(((f, value) for f, value in named if value is not None), (None, None))
     if formula is None or count is None:
+        for one in formulas:
+            if (found := config.get(one.text)) is not None:
+                raise config.error(f"{one.text} is {found!r}, which is no whole number of layers")
         raise config.error(
             f"no layer count ({', '.join(one.text for one in formulas)}); give the model's own "
-            "config.json or the number of layers"
+            "config.json"
         )
     if count < 1:
         raise config.error(f"{count} layers are impossible")
