@@ -231,6 +231,8 @@ def test_no_candidate_source_is_minus_one() -> None:
 
 
 def test_kimi_counts_from_one_and_glm_from_zero() -> None:
+    if not {"kimi_k3", "glm5_next"} <= load_profiles().keys():
+        pytest.skip("one of the two profiles has been removed")
     ids = {"linear_attn_config": {"full_attn_layers": FULL_OF_K3}}
     kimi = model(model_type="kimi_k3", num_hidden_layers=13, kv_lora_rank=512, **ids)
     glm = model(model_type="glm5_next", num_hidden_layers=13, kv_lora_rank=512, **ids)
