@@ -16,7 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from splits import Case, Split, assert_right, split_all
 
-from fixtures import Pass, Scenario, kind, kinds
+from fixtures import Pass, Scenario, kind, kinds, speculating
 from trace_sql.model import Model
 from trace_sql.profile import infer, load_profiles
 
@@ -55,6 +55,52 @@ def test_whole_passes_are_split_exactly(profile: str) -> None:
         found = [(row["status"], row["rule"], row["n_layers"]) for row in split.passes]
         whole = ("complete", kind(scene.kind).rule, len(Model.from_config(scene.config).layers))
         assert found == [whole] * len(PASSES), (scene, explained(split))
+
+
+SPECULATING = (Pass("prefill", 1, 512, context=0), *speculating(3, 8, 3)[2:])
+FOUND = {
+    "a norm that few layers run inside, in a pass cut at both ends": Case(
+        "kimi_k3_sglang_nvidia_sp", 11, Scenario(passes=(Pass(),), cut_start=11, cut_end=112)
+    ),
+    "the end of the trace behind the norm of a loop": Case(
+        "ouro_exit_nvidia",
+        3,
+        Scenario(
+            passes=(Pass("mixed", 2, 600), Pass("mixed", 2, 64)),
+            launch="graph",
+            loops=3,
+            overlap=True,
+            seed=62,
+            cut_end=405,
+            annotations=False,
+        ),
+    ),
+    "a trace that begins inside a draft": Case(
+        "dsv3_mla_sglang_nvidia_nextn",
+        8,
+        Scenario(
+            passes=SPECULATING,
+            launch="piecewise",
+            world_size=2,
+            side="late",
+            cut_start=725,
+            annotations=False,
+        ),
+    ),
+    "the rest of a pass without launches before the first one": Case(
+        "dsv41_vllm_nvidia",
+        4,
+        Scenario(passes=(Pass("prefill", 1, 2048), Pass("prefill", 2, 2048)), cut_start=138),
+    ),
+    "a core that runs once, with a norm behind it": Case(
+        "huginn_hf_nvidia", 5, Scenario(passes=(Pass(), Pass()), loops=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_what_was_wrong_once_is_right(what: str) -> None:
+    assert_right([replace(FOUND[what], configured=True)])
 
 
 @profiles

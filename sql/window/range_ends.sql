@@ -10,13 +10,29 @@
 -- range_no  BIGINT   -  the stretch
 -- rule_key  INTEGER  -  the boundary rule
 with
+    -- What runs between anchors of other stretches is no head either, as an exit gate behind a
+    -- loop.
     block_names as (
-        select distinct c.trace_id, c.method, c.range_no, c.rule_key, m.name
+        select c.trace_id, c.method, c.range_no, c.rule_key, m.name
         from range_counts as c
         join
             main_line as m
             on m.trace_id = c.trace_id
             and m.line_no between c.begin_line and c.last_hit
+        where c.is_last
+        union
+        select c.trace_id, c.method, c.range_no, c.rule_key, m.name
+        from range_counts as c
+        join
+            range_counts as o
+            on o.trace_id = c.trace_id
+            and o.method = c.method
+            and o.rule_key = c.rule_key
+            and o.range_no <> c.range_no
+        join
+            main_line as m
+            on m.trace_id = o.trace_id
+            and m.line_no between o.first_hit and o.last_hit
         where c.is_last
     ),
 
