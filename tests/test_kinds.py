@@ -149,7 +149,7 @@ def test_a_wrong_profile_is_refused(profile: str) -> None:
 
 
 @profiles
-def test_a_missing_boundary_is_refused_or_made_up_for(profile: str) -> None:
+def test_a_missing_boundary_is_right_or_refused(profile: str) -> None:
     batch = [case(name, tamper=how) for name in BY_PROFILE[profile] for how in ("shift", "thin")]
     assert_right(batch)
 

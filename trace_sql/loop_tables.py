@@ -16,10 +16,8 @@ def loop_tables(
 ) -> list[Table]:
     """Return the loops of a pass, if one is named, then all loops compared and the exit depths.
 
-    The last two of one phase, where that is given.
-
-    None for a model whose passes visit each layer once. Raises TraceSqlError for a pass that the
-    trace does not have, or that has no loops.
+    The last two are of `phase`, where that is given. Empty for a model whose passes visit each
+    layer once. Raises TraceSqlError for a pass that the trace does not have, or that has no loops.
     """
     query = "select max(stack_no) from core_layers where trace_id = ?"
     stacks = db.query(query, [trace_id]).rows[0][0]

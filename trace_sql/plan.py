@@ -112,5 +112,8 @@ def _keep(plan: Plan, target: Path) -> None:
         old = sorted(target.parent.glob("plan-*"), key=lambda path: path.stat().st_mtime)
         for path in old[: max(0, len(old) - _KEPT + 1)]:
             path.unlink(missing_ok=True)
-        part.write_text(json.dumps({"rows": plan.rows, "sql": plan.sql}), encoding="utf-8")
-        part.replace(target)
+        try:
+            part.write_text(json.dumps({"rows": plan.rows, "sql": plan.sql}), encoding="utf-8")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)

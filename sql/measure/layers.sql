@@ -1,5 +1,5 @@
--- One row a visit of a layer in a pass.
--- Busy is the length of the union of its activities' intervals, sum the sum of their durations.
+-- One row a visit of a layer in a pass. Busy is the length of the union of its activities'
+-- intervals, sum the sum of their durations.
 -- grain: trace_id, pass_no, loop_no, layer_no
 -- keep: store
 --

@@ -75,9 +75,8 @@ with
                 then ['verify', 'kernels']
                 when w.file_phase is not null
                 then [w.file_phase, 'file name']
-                -- Attention of either kind can verify drafts; and where annotations name the
-                -- phase of
-                -- other passes, they show that kernels need not.
+                -- Attention of either kind can verify drafts; and where annotations name the phase
+                -- of other passes, they show that kernels need not.
                 when w.prefills <> w.decodes and not k.drafted and a.trace_id is null
                 then [if(w.prefills, 'prefill', 'decode'), 'kernels']
             end as phase

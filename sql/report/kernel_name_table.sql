@@ -1,6 +1,5 @@
 -- One row an activity name of a pass, or of all that is selected, with its time: what a person
--- sorts
--- by to see where time goes and which names no rule knows.
+-- sorts by to see where time goes and which names no rule knows.
 -- grain: trace_id, pass_no, name
 --
 -- trace_id         VARCHAR  -    the trace

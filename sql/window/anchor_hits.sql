@@ -1,7 +1,6 @@
 -- One row an activity that matches an entry, anchor or exit pattern of a rule tried on the trace.
--- Of
--- rules tried only because nothing names the model, none counts whose anchors a rule of the generic
--- profile claims: the same norms, counted for another family.
+-- Of rules tried only because nothing names the model, none counts whose anchors a rule of the
+-- generic profile claims: the same norms, counted for another family.
 -- grain: trace_id, rule_key, role, event_id
 -- keep: store
 --

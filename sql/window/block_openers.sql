@@ -11,8 +11,7 @@
 -- line_no   BIGINT   -  its position on the main line
 with
     -- Entry kernels that open blocks follow the anchor before those blocks, or the begin of the
-    -- pass:
-    -- where the same kernel occurs elsewhere, the last marker before the anchors.
+    -- pass: where the same kernel occurs elsewhere, the last marker before the anchors.
     gates as (
         select
             p.trace_id,

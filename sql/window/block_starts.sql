@@ -1,6 +1,5 @@
 -- One row a boundary of a pass: where a block begins on the main line, or the last block ends. A
--- rule
--- whose anchors end a block begins the next one behind them.
+-- rule whose anchors end a block begins the next one behind them.
 -- grain: trace_id, pass_no, block_no
 -- keep: store
 --

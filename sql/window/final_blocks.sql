@@ -1,7 +1,6 @@
 -- One row a last block of a pass whose rule names no kernel that closes it, or of a run of layers
 -- behind which a loop begins with kernels of its own: it ends where an earlier block of its slot,
--- found
--- again at its begin in full, ends.
+-- found again at its begin in full, ends.
 -- grain: trace_id, pass_no, block_no
 -- keep: yes
 --

@@ -1,6 +1,5 @@
 -- One row an anchor of a pass that fits a rule, with what it is by the rule's template. Anchors
--- that a
--- layer has inside a block are left out: they bound nothing.
+-- that a layer has inside a block are left out: they bound nothing.
 -- grain: trace_id, pass_no, hit_no
 -- keep: yes
 --

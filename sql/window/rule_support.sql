@@ -1,6 +1,5 @@
--- One row a boundary rule that matches a name of a trace: how much of it does. Where two rules
--- fit the
--- same anchors, kernels that lead in or close tell which one was meant.
+-- One row a boundary rule that matches a name of a trace: how much of it does. Where two rules fit
+-- the same anchors, kernels that lead in or close tell which one was meant.
 -- grain: trace_id, rule_key
 -- keep: yes
 --
