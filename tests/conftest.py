@@ -1,7 +1,8 @@
-"""Options and fixtures that tests share: real traces, and a store to analyse traces in."""
+"""Options and fixtures that tests share: real and made traces, stores, a way to run commands."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import hypothesis
 import pytest
+from command_line import CONFIG, TRACE, Run, command
 
+from fixtures import Scenario, kind, make, write
 from trace_sql.database import Database
 from trace_sql.store import Settings, Store
 
@@ -92,3 +95,38 @@ def analyse(trace_store: Store) -> Iterator[Analyse]:
     yield open_session
     for database in opened:
         database.__exit__()
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the store that commands under test share."""
+    return tmp_path_factory.mktemp("commands")
+
+
+@pytest.fixture(scope="session")
+def run(store: Path) -> Run:
+    """Run a command in the shared store."""
+    return lambda *words: command(store, *words)
+
+
+@pytest.fixture(scope="session")
+def demo(run: Run) -> str:
+    """The id of the demo trace, ingested with its config."""
+    result = run("ingest", TRACE, "--config", CONFIG, "--run", "base", "--format", "json")
+    (row,) = json.loads(result.stdout)
+    return str(row["trace_id"])
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Scenario], Path]:
+    """Write a trace of three layers."""
+    folder = tmp_path_factory.mktemp("made")
+
+    def write_trace(name: str, scenario: Scenario) -> Path:
+        path = folder / f"{name}.json"
+        if not path.exists():
+            dense = kind("sglang_llama_nvidia")
+            write(make(dense.model_config(layers=3), dense, scenario), path)
+        return path
+
+    return write_trace

@@ -27,7 +27,7 @@ from trace_sql.store import Settings, Store
 from trace_sql.views import LAYERS, View, load_views, ordered, render, sources
 
 VIEWS = load_views()
-SESSION_TABLES = {"raw_events", "raw_facts", "raw_settings", *STORED_TABLES}
+SESSION_TABLES = {"raw_events", "raw_losses", "raw_facts", "raw_settings", *STORED_TABLES}
 """Base tables that a query session has."""
 MOST_LINES = 120
 

@@ -21,12 +21,11 @@ from trace_sql.output import (
     WIDTH,
     Column,
     Table,
-    clean,
-    escaped,
     json_text,
     plain_table,
     render,
 )
+from trace_sql.safe_text import clean, escaped, readable, utf8
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m",
@@ -106,7 +105,7 @@ def test_csv_reads_back_as_text_that_starts_no_formula(text: str) -> None:
     _, *rows = csv.reader(io.StringIO(written))
     read = rows[0][0] if rows and rows[0] else ""
     assert read.removeprefix("'") == clean(text).removeprefix("'")
-    if read[:1] in {"=", "+", "-", "@"} and read:
+    if read.lstrip()[:1] in {"=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"}:
         float(read)
 
 
@@ -244,3 +243,46 @@ def test_printable_text_is_kept_as_it_is() -> None:
     assert json_text("é核") == '"é核"\n'
     assert escaped("nvjet_tst_64x64 &c") == "nvjet_tst_64x64 &amp;c"
     assert escaped("_x_ ~~ $a$") == "\\_x\\_ \\~\\~ \\$a\\$"
+    assert escaped("http://a WWW.b c:d e.f") == "http\\://a WWW\\.b c:d e.f"
+
+
+def test_what_nobody_sees_comes_out_as_escapes() -> None:
+    text = "a\u200b\u3164\ufe0f\U000e0120\u00ad\ue000\ud800"
+    assert clean(text) == "a\\u200b\\u3164\\ufe0f\\U000e0120\\xad\\ue000\\ud800"
+    assert json_text(text).isascii()
+    assert json.loads(json_text(text)) == text
+
+
+def test_a_text_that_nobody_reads_to_its_end() -> None:
+    name = "k" * 3_000_000
+    table = plain_table("rows", ["a", name], [(name, 1)])
+    for form in ("table", "markdown"):
+        text = render([table], form)
+        assert len(text) < 20_000
+        assert "(3000000 characters)" in "".join(text.split("\n")).replace("  ", "")
+    assert json.loads(render([table], "json")) == [{"a": name, name: 1}]
+    assert readable("k\x1b" * 1000) == "k\\x1b" * 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("ab", 2), ("核", 2), ("ｗ", 2), ("é", 1), ("e\u0301", 1), ("e\u20dd", 1), ("\U0001f680", 2)],
+)
+def test_columns_line_up_behind_wide_signs(text: str, columns: int) -> None:
+    rows = [("x" * 10, 1), (text, 1)]
+    *_, line = render([plain_table("rows", ["a", "b"], rows)], "table").splitlines()
+    assert line == text + " " * (12 - columns) + "1"
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("é核", "é核"),
+        ("caf\udce9", "caf\\xe9"),
+        ("\udcc3\udca9", "é"),
+        ("\ud800", "\\ud800"),
+        ("\udce9\ud800", "\\udce9\\ud800"),
+    ],
+)
+def test_words_as_utf8(word: str, text: str) -> None:
+    assert utf8(word) == text

@@ -19,6 +19,9 @@ from trace_sql.analysis import create_table
 from trace_sql.base_tables import BASE_TABLES
 from trace_sql.views import load_views
 
+TIMED = ("event_pairs", "timed_events")
+"""Views between events and annotations."""
+
 TOLD = (
     "kind",
     "pass_kind",
@@ -128,7 +131,7 @@ def told() -> Iterator[dict[str, dict[str, Any]]]:
             " values ('t', 'X', 'user_annotation', ?, 10, 5, ?)",
             values,
         )
-        for name in ("events", "step_fields", "step_names", "annotations"):
+        for name in ("events", *TIMED, "step_fields", "step_names", "annotations"):
             connection.execute(f"create view {name} as {load_views()[name].text}")
         cursor = connection.execute(f"select name, {', '.join(TOLD)} from annotations")
         yield {row[0]: dict(zip(TOLD, row[1:], strict=True)) for row in cursor.fetchall()}
@@ -207,7 +210,7 @@ class Told:
             "create table classes as select distinct * from name_classes;"
             "drop table name_classes; alter table classes rename to name_classes"
         )
-        views = ("events", "step_fields", "step_names", "annotations", "pass_annotations")
+        views = ("events", *TIMED, "step_fields", "step_names", "annotations", "pass_annotations")
         for name in (*views, "pass_kinds", "pass_words", "pass_phases"):
             self.connection.execute(f"create view {name} as {load_views()[name].text}")
         chosen = ", ".join(columns or ("kind", "kind_source", "phase", "phase_source"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ TRACE = "0123456789ab"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder for plans."""
+    """An empty folder for plans; another one beside it, `own`, stands in for the user's cache."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    monkeypatch.setattr(plan, "_folder", lambda: tmp_path / "kept")
+    monkeypatch.setattr(plan, "_folders", lambda: [tmp_path / "kept", tmp_path / "own"])
     return tmp_path / "kept"
 
 
@@ -94,14 +95,48 @@ def test_few_plans_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(list(folder.iterdir())) == 16
 
 
-@pytest.mark.parametrize("refused", ["bytecode", "folder"])
-def test_where_nothing_can_be_kept_all_works(
-    refused: str, folder: Path, worked_out: list[Settings], monkeypatch: pytest.MonkeyPatch
+def test_where_no_bytecode_is_written_the_user_keeps_plans(
+    folder: Path, worked_out: list[Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if refused == "bytecode":
-        monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    else:
-        folder.write_text("a file")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for _ in range(2):
+        assert make_plan(TRACE, Settings()).sql
+    assert len(worked_out) == 1
+    assert not folder.exists()
+    assert len(list((folder.parent / "own").iterdir())) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")
+def test_sql_that_others_could_have_written_is_not_run(
+    folder: Path, worked_out: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    make_plan(TRACE, Settings())
+    own = folder.parent / "own"
+    own.chmod(0o777)
+    make_plan(TRACE, Settings())
+    assert len(worked_out) == 2
+    own.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: own.stat().st_uid + 1)
+    make_plan(TRACE, Settings())
+    assert len(worked_out) == 3
+
+
+def test_where_nothing_can_be_kept_all_works(folder: Path, worked_out: list[Settings]) -> None:
+    for name in ("kept", "own"):
+        (folder.parent / name).write_text("a file")
     for _ in range(2):
         assert make_plan(TRACE, Settings()).sql
     assert len(worked_out) == 2
+
+
+def test_the_users_folder_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert plan._folders()[1].parent == tmp_path
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert len(plan._folders()) == 1
+
+
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")

@@ -19,10 +19,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from trace_sql import store
-from trace_sql.errors import BadInputError, TraceSqlError, UsageError
+from trace_sql import arrival, path_memory, store
+from trace_sql.errors import BadInputError, LossyError, TraceSqlError, UsageError
+from trace_sql.events import SCHEMA_VERSION
 from trace_sql.flatten import Flattened
-from trace_sql.inputs import expand, trace_name
+from trace_sql.source import TraceFile
 from trace_sql.store import Settings, Store, default_folder
 
 REPO = Path(__file__).resolve().parents[1]
@@ -47,20 +48,20 @@ def kernels(entry: store.TraceEntry) -> list[str]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trust files that were just written, which the store does not do on its own."""
-    monkeypatch.setattr(store, "_SETTLED_NS", 0)
+    monkeypatch.setattr(path_memory, "_SETTLED_NS", 0)
 
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return the list of files whose content is hashed from here on."""
     seen: list[Path] = []
-    hash_content = store._content_id
+    hash_content = path_memory.content_id
 
-    def record(path: Path) -> str:
-        seen.append(path)
-        return hash_content(path)
+    def record(file: TraceFile) -> str:
+        seen.append(file.path)
+        return hash_content(file)
 
-    monkeypatch.setattr(store, "_content_id", record)
+    monkeypatch.setattr(store, "content_id", record)
     return seen
 
 
@@ -74,17 +75,18 @@ def test_ingest_then_again(tmp_path: Path) -> None:
     assert (second.trace_id, second.name, second.fresh) == (trace_id, "a", False)
     (entry,) = kept.traces()
     assert entry == kept.entry(trace_id)
-    assert entry.folder == tmp_path / "store" / "v1" / "traces" / trace_id
+    assert entry.folder == tmp_path / "store" / f"v{SCHEMA_VERSION}" / "traces" / trace_id
     assert sorted(file.name for file in entry.folder.iterdir()) == [
         "events.parquet",
         "facts.parquet",
+        "losses.parquet",
         "settings.json",
     ]
     assert entry.settings == Settings(run="r", phase="decode", name="a")
     assert kernels(entry) == ["k"]
     facts = duckdb.execute(f"select trace_id, name from '{entry.facts_path}'").fetchall()
     assert facts == [(trace_id, "a")]
-    assert list((tmp_path / "store" / "v1" / "tmp").iterdir()) == []
+    assert list((tmp_path / "store" / f"v{SCHEMA_VERSION}" / "tmp").iterdir()) == []
 
 
 def test_same_content_elsewhere_is_the_same_trace(tmp_path: Path) -> None:
@@ -146,11 +148,20 @@ def test_file_changed_during_ingest_is_refused(
     assert kept.traces() == []
 
 
-def test_bad_trace_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "strict", "error", "words"),
+    [
+        ('{"traceEvents": [{"ph":', False, BadInputError, "no whole event.*byte 17"),
+        ('{"traceEvents": [{"ph": "X"}, {"ph":', True, LossyError, "truncated at byte 30"),
+    ],
+)
+def test_bad_trace_leaves_nothing(
+    text: str, strict: bool, error: type[TraceSqlError], words: str, tmp_path: Path
+) -> None:
     path = tmp_path / "a.json"
-    path.write_text('{"traceEvents": [{"ph": "X"}, {"ph":')
-    kept = Store(tmp_path / "store")
-    with pytest.raises(BadInputError, match="byte 36, event 1"):
+    path.write_text(text)
+    kept = Store(tmp_path / "store", strict=strict)
+    with pytest.raises(error, match=words):
         kept.ingest(path)
     assert kept.traces() == []
     assert [file for file in (tmp_path / "store").rglob("*") if file.is_file()] == []
@@ -179,7 +190,9 @@ def test_every_setting_survives(tmp_path: Path) -> None:
     kept = Store(tmp_path / "store")
     trace_id = kept.ingest(write_trace(tmp_path / "a.json")).trace_id
     values: dict[str, Any] = {field.name: field.name for field in fields(Settings)}
-    everything = Settings(**values | {"tags": {"a": "b"}, "config": {"x": {"y": 1}}, "to_ns": 2})
+    everything = Settings(
+        **values | {"tags": {"a": "b"}, "config": {"x": {"y": 1}}, "paths": ["p"], "to_ns": 2}
+    )
     kept.change_settings(trace_id, everything)
     assert kept.settings(trace_id) == everything
 
@@ -195,7 +208,7 @@ def test_damaged_settings_are_named(text: str, tmp_path: Path) -> None:
 
 def fill(kept: Store, entries: dict[str, str]) -> None:
     for trace_id, name in entries.items():
-        folder = kept.folder / "v1" / "traces" / trace_id
+        folder = kept.folder / f"v{SCHEMA_VERSION}" / "traces" / trace_id
         folder.mkdir(parents=True)
         (folder / "settings.json").write_text(json.dumps({"name": name}))
 
@@ -265,41 +278,6 @@ def test_same_name_other_content(tmp_path: Path) -> None:
     assert all(trace_id in str(caught.value) for trace_id in ids)
 
 
-@pytest.mark.parametrize(
-    ("file_name", "name"),
-    [
-        ("a.json", "a"),
-        ("a.json.gz", "a"),
-        ("a.trace.json.gz", "a"),
-        ("host_1.170.pt.trace.json", "host_1.170"),
-        ("a.pt", "a"),
-        ("a.b", "a.b"),
-        (".json", ".json"),
-    ],
-)
-def test_trace_name(file_name: str, name: str) -> None:
-    assert trace_name(Path("folder") / file_name) == name
-
-
-def test_expand(tmp_path: Path) -> None:
-    taken = [write_trace(tmp_path / name) for name in ("b/z.json", "b/c/y.json", "odd.txt")]
-    packed = tmp_path / "b" / "a.json.gz"
-    packed.write_bytes(b"")
-    (tmp_path / "b" / "notes.txt").write_text("")
-    (tmp_path / "b" / "._z.json").write_text("")
-    (tmp_path / "b" / "gone.json").symlink_to(tmp_path / "nowhere")
-    found = expand([tmp_path / "b", taken[0], taken[2]])
-    assert found.files == [packed, taken[1], taken[0], taken[2]]
-    reasons = {skipped.path.name: skipped.reason for skipped in found.skipped}
-    assert reasons == {
-        "notes.txt": "name does not end in .json or .json.gz",
-        "._z.json": "hidden file",
-        "gone.json": "not a regular file, or a broken link",
-    }
-    with pytest.raises(UsageError, match="missing: no such file"):
-        expand([tmp_path / "missing"])
-
-
 def test_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("TRACE_SQL_STORE", raising=False)
@@ -328,7 +306,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, content: dict[str, Any]) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store, "_write_json", full)
+    monkeypatch.setattr(arrival, "write_json", full)
     kept = Store(tmp_path / "store")
     with pytest.raises(TraceSqlError, match="No space left"):
         kept.ingest(write_trace(tmp_path / "a.json"))
@@ -388,7 +366,7 @@ def test_files_that_cannot_be_written_are_told_when_all_is_settled(
         kept.ingest(path)
     assert kept.find_path(path) is None
     assert kept.traces() == []
-    assert list((tmp_path / "store" / "v1" / "tmp").iterdir()) == []
+    assert list((tmp_path / "store" / f"v{SCHEMA_VERSION}" / "tmp").iterdir()) == []
 
 
 def test_known_trace_needs_no_writing(
@@ -397,13 +375,13 @@ def test_known_trace_needs_no_writing(
     path = write_trace(tmp_path / "a.json")
     kept = Store(tmp_path / "store")
     trace_id = kept.ingest(path).trace_id
-    (path_file,) = (tmp_path / "store" / "v1" / "paths").iterdir()
+    (path_file,) = (tmp_path / "store" / f"v{SCHEMA_VERSION}" / "paths").iterdir()
     path_file.unlink()
 
     def refuse(path: Path, content: dict[str, Any]) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(store, "_write_json", refuse)
+    monkeypatch.setattr(store, "write_json", refuse)
     assert kept.find_path(path) == kept.ingest(path).trace_id == trace_id
     with pytest.raises(TraceSqlError, match="Read-only"):
         kept.ingest(path, Settings(run="new"))
@@ -438,7 +416,7 @@ def start_ingest(folder: Path, *paths: Path) -> subprocess.Popen[str]:
 def test_killed_ingest_leaves_nothing_visible(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "big.json", events=400_000)
     kept = Store(tmp_path / "store")
-    work = tmp_path / "store" / "v1" / "tmp"
+    work = tmp_path / "store" / f"v{SCHEMA_VERSION}" / "tmp"
     with start_ingest(kept.folder, path) as process:
         deadline = time.monotonic() + 30
         while not list(work.glob("*/events.parquet")) and time.monotonic() < deadline:
@@ -455,7 +433,7 @@ def test_killed_ingest_leaves_nothing_visible(tmp_path: Path) -> None:
 
 def test_folders_of_running_ingests_stay(tmp_path: Path) -> None:
     kept = Store(tmp_path / "store")
-    work = tmp_path / "store" / "v1" / "tmp"
+    work = tmp_path / "store" / f"v{SCHEMA_VERSION}" / "tmp"
     here = platform.node()
     names = {
         f"{here}.{os.getpid()}.aaaa": True,
@@ -483,4 +461,4 @@ def test_processes_at_once(tmp_path: Path) -> None:
     assert sorted(trace_id for trace_id, new in fresh if new == "True") == sorted(ids)
     assert {entry.trace_id for entry in kept.traces()} == ids
     assert [kernels(entry) for entry in kept.traces()] == [[n] * 20_000 for n in ("a", "b", "c")]
-    assert list((tmp_path / "store" / "v1" / "tmp").iterdir()) == []
+    assert list((tmp_path / "store" / f"v{SCHEMA_VERSION}" / "tmp").iterdir()) == []

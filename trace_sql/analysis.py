@@ -20,12 +20,13 @@ from trace_sql import engine
 from trace_sql.background import Background
 from trace_sql.base_tables import BASE_TABLES
 from trace_sql.errors import TraceSqlError
-from trace_sql.events import FACT_COLUMNS, FLAT_EVENTS, FLAT_FACTS
+from trace_sql.events import FACT_COLUMNS, FLAT_EVENTS, FLAT_FACTS, FLAT_LOSSES
 from trace_sql.literal import sql_string
 from trace_sql.plan import fingerprint, make_plan, settings_key
 from trace_sql.side_by_side import side_by_side
 from trace_sql.store import Settings, Store, TraceEntry
 from trace_sql.views import View, load_views, sources
+from trace_sql.work_folder import make_work_folder
 
 STORED_TABLES = ("trace_settings", "trace_columns")
 """Parameter tables that plain views read beside the stored ones."""
@@ -38,17 +39,18 @@ to hand tiny tasks to other threads adds a third to that."""
 class Analysis:
     """A trace in a workspace, where what is asked for becomes a table or a view.
 
-    `made` has the names of the relations there: at first raw_events and raw_facts. What was
+    `made` has the names of the relations there: at first the flattened trace. What was
     stored before is a view of its file; what is computed is a table and is being written until
     `close`.
     """
 
     def __init__(self, store: Store, entry: TraceEntry, settings: Settings) -> None:
         self.folder = _folder(entry, settings)
-        self.made = {"raw_events", "raw_facts"}
+        self.made = {"raw_events", "raw_losses", "raw_facts"}
         self._store = store
         self._entry = entry
         self._settings = settings
+        self._small = True
         self._templates: Mapping[str, str] | None = None
         self._writer = Background()
         self._cursor: engine.DuckDBPyConnection | None = None
@@ -60,6 +62,7 @@ class Analysis:
             self.connection.execute(
                 f"create view raw_events as select *, rowid as event_id from {FLAT_EVENTS}"
             )
+            self.connection.execute(f"create view raw_losses as from {FLAT_LOSSES}")
             self.connection.execute(f"create view raw_facts as from {FLAT_FACTS}")
         else:
             self._view_files()
@@ -69,14 +72,16 @@ class Analysis:
         entries = [self._entry]
         if self._settings.capture is not None:
             entries.append(self._store.entry(self._settings.capture))
-        small = sum(entry.events_path.stat().st_size for entry in entries) <= _SMALL
-        engine.use_threads(1 if small else None)
+        self._small = sum(entry.events_path.stat().st_size for entry in entries) <= _SMALL
+        engine.use_threads(1 if self._small else None)
         paths = ", ".join(sql_string(entry.events_path) for entry in entries)
+        losses = ", ".join(sql_string(entry.losses_path) for entry in entries)
         facts = ", ".join(sql_string(entry.facts_path) for entry in entries)
         self.connection.execute(
             "create view raw_events as select *, file_row_number as event_id "
             f"from read_parquet([{paths}], file_row_number = true)"
         )
+        self.connection.execute(f"create view raw_losses as from read_parquet([{losses}])")
         columns = ", ".join(FACT_COLUMNS)
         self.connection.execute(
             f"create view raw_facts as select {columns} from read_parquet([{facts}])"
@@ -115,6 +120,8 @@ class Analysis:
             return
         plan = make_plan(self._entry.trace_id, self._settings)
         self._templates = plan.sql
+        if not self._small and not engine.spills():
+            engine.spill(make_work_folder(self._store.tmp))
         self._writer.do(self._make_folder)
         for table, rows in plan.rows.items():
             if table not in self.made:

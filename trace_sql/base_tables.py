@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from trace_sql.events import EVENT_COLUMNS, FACT_COLUMNS
+from trace_sql.events import EVENT_COLUMNS, FACT_COLUMNS, LOSS_COLUMNS
 
 BASE_TABLES: dict[str, dict[str, str]] = {
     "raw_events": {"event_id": "BIGINT", **EVENT_COLUMNS},
     "raw_facts": FACT_COLUMNS,
+    "raw_losses": LOSS_COLUMNS,
     "raw_settings": {
         "trace_id": "VARCHAR",
         "run": "VARCHAR",
         "tags": "MAP(VARCHAR, VARCHAR)",
         "config_path": "VARCHAR",
+        "paths": "VARCHAR[]",
     },
     "trace_settings": {
         "trace_id": "VARCHAR",

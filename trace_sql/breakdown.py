@@ -10,12 +10,16 @@ from trace_sql.errors import TraceSqlError
 from trace_sql.output import Column, Table, render
 from trace_sql.reports import chosen_pass, view_table
 from trace_sql.rules import OTHER
+from trace_sql.safe_text import odd_characters
 
 _WRAPPERS = ("device_kernel", "Kernel", "Kernel2", "kentry", "trampoline_kernel", "globalKernel")
 """Entry points of template libraries: what runs is their first template argument."""
 
 _GENERIC = ("kernel", "kernel_", "main_kernel", "run", "main", "entry")
 """Function names that say nothing without the namespace before them."""
+
+_LONGEST, _BEGIN = 4000, 200
+"""Characters of a name that a rule is made for, and of what stands for a longer one."""
 
 _EXAMPLES = 3
 _RULE = Column("rule", "Rule", wrap=True)
@@ -111,7 +115,7 @@ def pasted_rules(names: list[str]) -> str:
 
 def rule_text(pattern: str, examples: list[str]) -> str:
     """Return one [[category]] table of a profile; the category is the user's to choose."""
-    listed = ", ".join(map(_toml_string, examples))
+    listed = ", ".join(_toml_string(name[:_LONGEST]) for name in examples)
     return (
         "[[category]]\n"
         f'name = "{OTHER}"  # put the category here; profiles/README.md lists them\n'
@@ -125,8 +129,10 @@ def kernel_pattern(name: str) -> str:
 
     Return type, template arguments, parameters and numbers at the end are left out, tiles match
     any tile. A wrapper of a template library is told by what it wraps. The pattern always matches
-    the name itself.
+    the name itself. Of a name longer than people read it is the begin.
     """
+    if len(name) > _LONGEST:
+        return f"^{_escaped(name[:_BEGIN])}"
     plain = re.sub(r"\(anonymous namespace\)::", "", re.sub(r"\.kd$", "", name))
     parts = _demangled(plain)
     if not parts:
@@ -158,7 +164,8 @@ def _of_plain(plain: str) -> str:
 
 def _loosened(identifier: str) -> str:
     """Escape an identifier; numbers at its end and tiles inside it match any."""
-    stem = re.sub(r"(?:_?\d+(?:x\d+)*)+$", "", identifier)
+    # Possessive: what digits are split into would be tried in every way otherwise.
+    stem = re.sub(r"(?:_?\d++(?:x\d++)*+)++$", "", identifier)
     dropped = stem != identifier and len(stem) >= 4
     parts = re.split(r"\d+(?:x\d+)+", stem if dropped else identifier)
     pattern = r"\d+(?:x\d+)+".join(map(_escaped, parts))
@@ -201,7 +208,7 @@ def _toml_string(text: str) -> str:
     def written(char: str) -> str:
         if char in '"\\':
             return f"\\{char}"
-        if char.isprintable():
+        if not odd_characters(char):
             return char
         return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 

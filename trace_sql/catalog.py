@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trace_sql.command import FORMAT, beside, open_store, say, selection_options, show
 from trace_sql.errors import NotATraceError, TraceSqlError
+
+if TYPE_CHECKING:
+    from trace_sql.inputs import Input, Skipped
+    from trace_sql.store import Ingested
+
+
+_SIZE = re.compile(r"([1-9][0-9]{0,6})\s*([MG])i?B?", re.IGNORECASE)
+_UNIT = {"M": 10**6, "G": 10**9}
+_LEAST = 200 * 10**6
+_AROUND_ENGINE = 140 * 10**6
+"""Bytes that Python, the engine's code and pieces of text take."""
+
+
+def _engine_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Return the bytes that are left for the engine of what a process may take."""
+    if value is None:
+        return None
+    match = _SIZE.fullmatch(value.strip())
+    size = int(match[1]) * _UNIT[match[2].upper()] if match else 0
+    if size < _LEAST:
+        raise click.BadParameter(f"{value!r}: give a size of 200MB or more, as 200MB or 1GB")
+    return size - _AROUND_ENGINE
 
 
 @click.command()
@@ -20,71 +43,92 @@ from trace_sql.errors import NotATraceError, TraceSqlError
 @click.option(
     "--tag", multiple=True, metavar="K=V", help="A remark, as --tag tp=8; can be repeated."
 )
+@click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    callback=_engine_bytes,
+    help="The most that the process takes while it reads a file, as --memory-limit 200MB. Default:"
+    " about 250 MB, whatever the size of the file; less is slower.",
+)
 @selection_options
 @FORMAT
 @click.pass_context
 def ingest(
-    context: click.Context, /, paths: tuple[Path, ...], output_format: str, **options: Any
+    context: click.Context,
+    /,
+    paths: tuple[Path, ...],
+    memory_limit: int | None,
+    output_format: str,
+    **options: Any,
 ) -> None:
-    """Flatten trace files, or all traces of folders, into the store.
+    """Flatten trace files, folders and archives into the store.
 
-    What is said with the options is kept and used whenever the trace is analysed.
+    What is said with the options is kept and used whenever the trace is analysed. Of a damaged
+    file every whole event is kept; what was repaired or lost is in the view `losses`.
 
     \b
     Example:
       trace-sql ingest traces/ --run baseline --config config.json --tag gpu=H200
     """
-    from trace_sql.inputs import expand
-    from trace_sql.output import Column, Table
-    from trace_sql.selection import Progress, settings_from
+    from trace_sql.database import Database
+    from trace_sql.file_table import file_table
+    from trace_sql.inputs import Skipped, expand
+    from trace_sql.progress import Progress
+    from trace_sql.safe_text import utf8
+    from trace_sql.selection import settings_from
+    from trace_sql.settings import Settings
+    from trace_sql.workers import ingest_all
 
-    store = open_store(context)
+    store = open_store(context, memory_limit)
     settings = settings_from(store, options)
-    expanded = expand(paths)
-    files, skipped = expanded.files, [(one.path, one.reason) for one in expanded.skipped]
-    named = [path.absolute() for path in paths]
+    found = expand(paths)
+    inputs, skipped, failures = found.inputs, found.skipped, found.errors
     config = options["config"] and options["config"].absolute()
-    if config in files and config not in named:
-        files.remove(config)
-        skipped.append((config, "it is what --config names"))
-    rows = []
-    failures: list[TraceSqlError] = []
-    for path in files:
-        try:
-            with Progress(f"ingesting {path.name}") as progress:
-                done = store.ingest(path, settings, progress=progress.bytes)
-        except NotATraceError as error:
-            if path in named:
-                failures.append(error)
-                say(f"trace-sql: error: {error}")
-            else:
-                skipped.append((path, "JSON without a list traceEvents"))
-            continue
-        except TraceSqlError as error:
-            failures.append(error)
-            say(f"trace-sql: error: {error}")
-            continue
-        rows.append((done.trace_id, done.name, "new" if done.fresh else "already stored"))
-    columns = (
-        Column("trace_id", "Id"),
-        Column("name", "Name", wrap=True),
-        Column("state", "State"),
-    )
-    _say_skipped(skipped)
-    if not rows and not failures:
-        raise TraceSqlError("no trace found; give .json or .json.gz files or folders with some")
-    if rows:
-        show([Table("traces", "", columns, rows)], output_format)
+    if config and config not in [path.absolute() for path in paths]:
+        kept = [one for one in inputs if one.path != config]
+        skipped += [Skipped(str(config), "it is what --config names")] * (kept != inputs)
+        inputs = kept
+    with Progress(_ingesting(inputs)) as progress:
+        outcomes = ingest_all(store, inputs, settings, progress.files)
+    taken: list[tuple[Input, Ingested]] = []
+    for one, outcome in zip(inputs, outcomes, strict=True):
+        if isinstance(outcome.error, NotATraceError) and not one.named:
+            skipped.append(Skipped(one.label, "JSON without a list traceEvents"))
+        elif outcome.error:
+            failures.append(outcome.error)
+        for done in outcome.ingested:
+            taken.append((one, done))
+            # What other files of this content are called is known from now on, too.
+            store.change_settings(done.trace_id, Settings(paths=[utf8(one.label)]))
+    if taken:
+        with Database(
+            store, {done.trace_id: store.settings(done.trace_id) for _, done in taken}
+        ) as db:
+            table, conflicts = file_table(
+                db, taken, skipped, every=output_format in ("json", "csv")
+            )
+        show([table], output_format)
+        for conflict in conflicts:
+            say(f"warning: {conflict}")
+    else:
+        _say_skipped(skipped)
+    for error in failures:
+        say(f"trace-sql: error: {error}")
     if failures:
         sys.exit(failures[0].exit_code)
+    if not taken:
+        raise TraceSqlError("no trace found; give .json or .json.gz files or folders with some")
 
 
-def _say_skipped(skipped: list[tuple[Path, str]]) -> None:
-    """One line a reason: a folder of a run holds many other files."""
-    for reason in dict.fromkeys(reason for _, reason in skipped):
-        names = [path.name for path, other in skipped if other == reason]
-        more = f", ... ({len(names)} files)" if len(names) > 3 else ""
-        say(f"skipped {', '.join(names[:3])}{more}: {reason}")
+def _say_skipped(skipped: list[Skipped]) -> None:
+    from trace_sql.file_table import by_reason
+
+    for names, reason in by_reason(skipped):
+        say(f"skipped {names}: {reason}")
+
+
+def _ingesting(inputs: list[Input]) -> str:
+    return f"ingesting {inputs[0].label}" if len(inputs) == 1 else "ingesting"
 
 
 @click.command()
@@ -124,7 +168,8 @@ def sql(
     """
     from trace_sql.database import Database
     from trace_sql.output import plain_table
-    from trace_sql.selection import Progress, find_trace, settings_from
+    from trace_sql.progress import Progress
+    from trace_sql.selection import find_trace, settings_from
 
     store = open_store(context)
     chosen = [find_trace(store, word) for word in words[:-1]]

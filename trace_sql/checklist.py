@@ -9,16 +9,17 @@ from typing import Any
 
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
-from trace_sql.evidence import coverage, warnings
+from trace_sql.evidence import coverage, file_warnings, warnings
 from trace_sql.flow import Place, flow_table, layer_row, model_summary
 from trace_sql.loop_tables import loop_tables
-from trace_sql.output import Column, Table, clean, escaped, render
+from trace_sql.output import Column, Table, render
 from trace_sql.reports import (
     chosen_pass,
     layer_tables,
     pass_table,
     perfetto_tables,
 )
+from trace_sql.safe_text import escaped, readable
 from trace_sql.store import Settings
 
 
@@ -58,7 +59,8 @@ def checklist(
     ]
     parts = [f"# {_text(name)}\n"]
     parts += [f"## {count}. {title}\n\n{body}" for count, (title, body) in enumerate(sections, 1)]
-    doubts = "".join(f"\n**Warning:** {_text(doubt)}\n" for doubt in warnings(db, trace_id))
+    found = [*file_warnings(db, trace_id), *warnings(db, trace_id)]
+    doubts = "".join(f"\n**Warning:** {_text(doubt)}\n" for doubt in found)
     parts.append(f"---\n\n{_text(coverage(db, trace_id))}\n{doubts}")
     return "\n".join(parts)
 
@@ -111,7 +113,8 @@ def write_text(path: Path, text: str) -> None:
     """Write a whole file or none; raises TraceSqlError where the place cannot be written."""
     # A link stays one, and what is no file (a pipe, /dev/stdout) has nothing to replace.
     target = Path(os.path.realpath(path))
-    work = target.with_name(f".{target.name}.{os.getpid()}")
+    # Not longer than its name, which may be as long as a name can be.
+    work = target.with_name(f".{os.getpid()}.{os.urandom(4).hex()}")
     try:
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")
@@ -162,4 +165,4 @@ def _titled(table: Table) -> str:
 
 
 def _text(text: str) -> str:
-    return escaped(clean(text))
+    return escaped(readable(text))

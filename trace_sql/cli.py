@@ -22,6 +22,7 @@ from trace_sql.command import (
     show,
     split,
 )
+from trace_sql.evidence_report import anchors, devices
 from trace_sql.loop_report import loops
 
 
@@ -250,28 +251,6 @@ def model(config: Path, output_format: str) -> None:
 
 
 @main.command()
-@click.argument("trace")
-@selection_options
-@FORMAT
-@click.pass_context
-def anchors(context: click.Context, /, trace: str, output_format: str, **options: Any) -> None:
-    """Explain how the trace was split, or why it was not.
-
-    Shows the boundary rules tried, kernels that may bound layers, and what speaks for each pass.
-    Where nothing fits, it proposes anchors from the order of kernels, with options to paste.
-
-    \b
-    Example:
-      trace-sql anchors TP-0.trace.json.gz --num-layers 36
-    """
-    from trace_sql.evidence import anchor_report
-
-    with opened(context, trace, options) as session:
-        text = anchor_report(session.db, session.trace_id, output_format)
-    click.echo(text, nl=False)
-
-
-@main.command()
 @click.argument("name", required=False)
 @FORMAT
 def profiles(name: str | None, output_format: str) -> None:
@@ -346,5 +325,5 @@ def schema(view: str | None, output_format: str) -> None:
     show(schema_tables(view), output_format)
 
 
-for command in (loops, ingest, traces, sql):
+for command in (anchors, devices, loops, ingest, traces, sql):
     main.add_command(command)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -113,6 +113,23 @@ _SELECTION = (
 )
 
 
+_STRICT_KEY = "trace_sql.strict"
+
+
+def _be_strict(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[_STRICT_KEY] = value
+
+
+STRICT = click.option(
+    "--strict",
+    is_flag=True,
+    expose_value=False,
+    callback=_be_strict,
+    help="Refuse a trace of which anything was repaired or lost while it was read (exit code 6), as"
+    " ingest --strict traces/.",
+)
+
+
 @dataclass(frozen=True)
 class Session:
     """An open database of one trace, with the settings it is analysed with."""
@@ -124,7 +141,8 @@ class Session:
 
 def selection_options(function: _Function) -> _Function:
     """Add the options that say what of a trace is meant and how to split it."""
-    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(_SELECTION), function)
+    options = (*_SELECTION, STRICT)
+    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
 
 
 def _choose_store(context: click.Context, _: click.Parameter, folder: Path | None) -> None:
@@ -151,6 +169,13 @@ class Group(click.Group):
         )
         super().add_command(command, name)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # Click would put an empty line before ours.
+            fail("interrupted", ExitCode.INTERRUPTED)
+
     def main(self, *args: Any, **extra: Any) -> Any:
         for stream in (sys.stdout, sys.stderr):
             # A terminal of another encoding shows escapes; it is no reason to fail.
@@ -172,6 +197,8 @@ class Group(click.Group):
             # The reader has enough.
             _drop_stdout()
             sys.exit(ExitCode.OK)
+        except MemoryError:
+            fail("out of memory; free some, or select less", ExitCode.FAILED)
         except OSError as error:
             _drop_stdout()
             what = (
@@ -183,18 +210,35 @@ class Group(click.Group):
             if str(error) != "Query interrupted":
                 raise
             fail("interrupted", ExitCode.INTERRUPTED)
+        except Exception as error:
+            if not _is_of_engine(error):
+                raise
+            # No room, or damaged files in the store.
+            fail(" ".join(str(error).split("\n\n")[0].split()), ExitCode.FAILED)
 
 
-def open_store(context: click.Context) -> Store:
+def open_store(context: click.Context, memory_limit: int | None = None) -> Store:
+    """Return the store that the command line names; see `Store` for `memory_limit`."""
+    from trace_sql.safe_text import utf8
     from trace_sql.store import Store, default_folder
 
-    return Store(context.obj or default_folder())
+    try:
+        folder = context.obj or default_folder()
+    except RuntimeError:
+        raise UsageError("you have no home folder; name one with --store FOLDER") from None
+    if utf8(str(folder)) != str(folder):
+        raise UsageError(
+            f"{folder}: DuckDB opens no folder whose name is not UTF-8; choose another"
+        )
+    strict = context.meta.get(_STRICT_KEY, False)
+    return Store(folder, strict=strict, memory_limit=memory_limit)
 
 
 @contextmanager
 def opened(context: click.Context, trace: str, options: dict[str, Any]) -> Iterator[Session]:
     """A session of the trace that `trace` names, with this command's options in place."""
     from trace_sql.database import Database
+    from trace_sql.evidence import file_warnings
     from trace_sql.selection import find_trace, settings_from
 
     store = open_store(context)
@@ -202,6 +246,8 @@ def opened(context: click.Context, trace: str, options: dict[str, Any]) -> Itera
     settings = store.settings(trace_id).merged(settings_from(store, options))
     with Database(store, {trace_id: settings}) as db:
         yield Session(db, trace_id, settings)
+        for warning in file_warnings(db, trace_id):
+            say(f"warning: {warning}")
 
 
 @contextmanager
@@ -261,21 +307,30 @@ def say_coverage(session: Session) -> None:
 
 
 def say(text: str) -> None:
-    from trace_sql.output import clean
+    from trace_sql.safe_text import readable, utf8
 
     # Data first: what stands on stdout comes before words about it, also in a pipe.
-    sys.stdout.flush()
-    click.echo(clean(text), err=True)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    click.echo(readable(utf8(text)), err=True)
 
 
-def fail(text: str, code: int) -> None:
+def fail(text: str, code: int) -> NoReturn:
     say(f"trace-sql: error: {text}")
     sys.exit(code)
 
 
 def _drop_stdout() -> None:
     """Send what is still buffered nowhere, so that leaving does not fail on it again."""
+    if sys.stdout is None:
+        return
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_of_engine(error: Exception) -> bool:
+    from trace_sql import engine
+
+    return isinstance(error, engine.Error)
 
 
 def _usage(error: click.ClickException) -> str:

@@ -6,12 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trace_sql.errors import EmptyInputError, RefusedError, TraceSqlError, UsageError
+from trace_sql.errors import EmptyInputError, RefusedError, TraceSqlError
 from trace_sql.literal import sql_string
+from trace_sql.safe_text import utf8
 from trace_sql.store import Settings, Store
 from trace_sql.views import public_views
 
-__all__ = ["Database", "Result", "public_views"]
+__all__ = ["MOST_VALUES", "Database", "Result", "public_views"]
+
+MOST_VALUES = 5_000_000
+"""Of an answer to a user's SQL: rows times columns. Printed, they are 2 GB of memory."""
+_ROWS_AT_ONCE = 100_000
 
 if TYPE_CHECKING:
     from trace_sql import engine
@@ -67,22 +72,23 @@ class Database:
     def ask(self, sql: str) -> Result:
         """Run a user's SQL: one SELECT over the views, which can neither write nor read files.
 
-        Raises TraceSqlError with DuckDB's first line for SQL it refuses, UsageError for anything
-        but one SELECT.
+        Raises TraceSqlError for anything but one SELECT, with DuckDB's first line for what it
+        refuses, and for an answer of more than `MOST_VALUES`.
         """
         from trace_sql import engine
 
+        sql = utf8(sql)
         try:
             session = self._for_users()
             statements = session.connection.extract_statements(sql)
         except engine.Error as error:
             raise TraceSqlError(_first_line(error)) from None
         if len(statements) != 1 or statements[0].type != engine.StatementType.SELECT:
-            raise UsageError("give one SELECT over the views; `trace-sql schema` lists them")
+            raise TraceSqlError("give one SELECT over the views; `trace-sql schema` lists them")
         try:
             session.create_named_in(sql)
             self._lock(session)
-            return _run(session, sql, ())
+            return _run(session, sql, (), MOST_VALUES)
         except engine.Error as error:
             raise TraceSqlError(_first_line(error)) from None
 
@@ -130,6 +136,9 @@ class Database:
 
             connection = engine.connect()
             connection.execute("set enable_progress_bar = false")
+            # Of the machine's memory; what does not fit ends there, instead of filling a disk.
+            connection.execute("set memory_limit = '50%'")
+            connection.execute("set temp_directory = ''")
             self._users = self._over_files(connection, connection.close)
         return self._users
 
@@ -151,12 +160,27 @@ class Database:
         return FileSession(connection, close, self._store, self._traces, self._progress)
 
 
-def _run(session: Session, sql: str, values: Sequence[Any]) -> Result:
+def _run(session: Session, sql: str, values: Sequence[Any], most: int | None = None) -> Result:
+    """Run a query; raises TraceSqlError where the answer has more than `most` values."""
     session.create_named_in(sql)
     cursor = session.connection.execute(sql, list(values))
     columns = tuple(column[0] for column in cursor.description or ())
-    return Result(columns, cursor.fetchall())
+    if most is None:
+        return Result(columns, cursor.fetchall())
+    rows: list[tuple[Any, ...]] = []
+    while more := cursor.fetchmany(_ROWS_AT_ONCE):
+        rows += more
+        if len(rows) * len(columns) > most:
+            raise TraceSqlError(
+                f"the answer has more than {most} values (rows times columns); aggregate, choose"
+                " columns or add a limit"
+            )
+    return Result(columns, rows)
 
 
 def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split("\n\n")[0].split())
+    """Return what DuckDB says of a query, without its guesses at names of its own."""
+    line = " ".join(str(error).split("\n\n")[0].split())
+    if line.startswith("Catalog Error: Table with name"):
+        return f"{line.split(' Did you mean ')[0]} `trace-sql schema` lists the views."
+    return line

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trace_sql.database import Database
-from trace_sql.output import Column, Table, clean, render
+from trace_sql.output import Column, Table, render
 from trace_sql.reports import view_table
+from trace_sql.safe_text import readable
 
 _FOR_PROGRAMS = 5
 """Columns at the end of the proposals that text below the table tells people."""
@@ -57,8 +58,8 @@ def proposal_text(table: Table, output_format: str) -> str:
     behind, before = table.rows[0][-3:-1]
     fence = ["```"] if output_format == "markdown" else []
     breaks = [
-        *([f"The first whole pass has its layers behind {clean(behind)}."] if behind else []),
-        *([f"Its last layer ends before {clean(before)}."] if before else []),
+        *([f"The first whole pass has its layers behind {readable(behind)}."] if behind else []),
+        *([f"Its last layer ends before {readable(before)}."] if before else []),
     ]
     lines = [
         "",

@@ -1,318 +1,317 @@
-"""A trace file as a JSON document: its bytes, its metadata and pieces of its event list.
+"""A trace file as JSON: pieces of an event list, the other keys around it, what is damaged.
 
-A Kineto or Chrome trace is one object with the key `traceEvents`, or a bare list of events.
-The event list can be larger than memory, so it is handed out as pieces: bytes of whole
-elements with the commas between them, about `PIECE_BYTES` each. Everything around the list
-is kept and parsed as one document when the list has ended.
+A Kineto or Chrome trace is one object with the key `traceEvents`, or a bare list of events. The
+list can be larger than memory, so it is handed out in pieces. What comes from the field is often
+no JSON: cut short, with bytes that no string may hold, several documents in one file. Every whole
+event is kept, and every place that is not goes to `Losses`.
 """
 
 from __future__ import annotations
 
-import codecs
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from trace_sql.errors import BadInputError, NotATraceError
-from trace_sql.source import CHUNK_BYTES, Source
+from trace_sql.event_list import UNKNOWN, EventList
+from trace_sql.event_marks import DOCUMENT, TOP_KEYS, may_begin
+from trace_sql.json_value import until_value, value_end
+from trace_sql.losses import DETAIL, Loss, Losses
+from trace_sql.metadata_values import joined_values, mended_value, shown, text_of, value_of
+from trace_sql.source import Source
+from trace_sql.text_window import TextWindow
 
-PIECE_BYTES = 1 << 18
-"""A piece is cut at the first element boundary after this many bytes."""
+_OPENING = re.compile(r'\{\s*(?:["},]|traceEvents|\Z)|\[[\s,]*(?:[{\]]|\Z)')
+"""How an object, or a list of objects, begins; words of a log have brackets, too."""
+_FURTHER = re.compile(r'\{(?=\s*(?:"|traceEvents))|\[\s*(?=\{)')
+_BYTE_ORDER_MARK = "\xef\xbb\xbf"
+_NEAR_END = 64
+_LIST = re.compile(r'"?traceEvents"?\s*:\s*(?=\[)')
+_KNOWN_KEY = re.compile(rf'{DOCUMENT.pattern}|"(?:{TOP_KEYS})"\s*:|{_LIST.pattern}')
+_ANY_KEY = re.compile(r'"[^"\\\n]{1,100}"\s*:')
+_MAX_AHEAD = 64 << 20
 
-_MAX_FAST_PIECE = 8 << 20
-_MAX_METADATA = 256 << 20
-
-_LIST_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
-_BETWEEN = re.compile(rb"\}\s*,\s*\{")
-_LAST = re.compile(rb"\}\s*\]")
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
-_SPACE = re.compile(r"[ \t\n\r]*")
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-_CLOSER = re.compile(r"[\]}]")
-_NEAR_END = 16
-"""A literal, number or escape that the end of the buffer cuts is reported this near to it."""
+Count = Callable[[bytes], int | None]
+"""Returns the number of elements of what stands inside a JSON list, None where it is no JSON."""
 
 
 class IrregularError(Exception):
-    """The fast cut does not fit this file; `pieces(exact=True)` reads it or says what is wrong."""
+    """The text is not what was trusted to be there; with `count` it can be read."""
 
 
 class Document:
-    """One trace file, read once from start to end.
+    """The document `number` of a file, read once from start to end.
 
-    Take all of `pieces`, then `metadata`. Both raise BadInputError, which names the file, the
-    0-based offset in the decompressed text and, inside the list, the 0-based event number.
+    Take all of `pieces`; after that `metadata` (every top-level key but traceEvents; {} for a
+    bare list), `n_documents`, `complete` and `n_counted` are known. With `count` each piece is
+    checked, and what is damaged is mended or lost. Without it all but the end is cut at `}, {`
+    without looking at what stands around that: a wrong cut leaves no JSON, so whoever parses the
+    pieces notices.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(
+        self, source: Source, losses: Losses, number: int = 0, count: Count | None = None
+    ) -> None:
+        self.window = TextWindow(source)
+        self.count = count
+        self.metadata: dict[str, Any] = {}
+        self.n_documents = 0
+        self.complete = True
+        self.n_counted = 0
+        """Events of the pieces that were checked."""
+        self.separator = ""
+        """What stands between two elements of the pieces that were not checked."""
+        self.trusting = False
+        """Whether the end of the list was only assumed."""
         self._source = source
-        self._head = b""
-        self._tail = b""
-        self._tail_offset = 0
+        self._number = number
+        self._losses = losses
+        self._without_list = False
+        self._may_be_known = True
+        """Whether a key that profilers write may follow."""
+        self._pending: list[Loss] = []
+        """What was lost of the beginning of a next document, which may not come."""
+        self._cut: set[int] = set()
+        """Documents that were found to be cut."""
 
-    def pieces(self, *, exact: bool) -> Iterator[bytes]:
-        """Yield the elements of the event list, in order, joined by commas.
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the elements of the event list, in order, in pieces of the form of `EventList`.
 
-        With exact=False the list is cut at `}, {` without looking at what stands around it. A
-        cut inside a string or a nested value leaves a piece that is not JSON between brackets,
-        so whoever parses the pieces notices; IrregularError says that no cut could be found.
-        With exact=True every element is parsed here, and the first fault raises BadInputError
-        with its byte offset and event number.
+        Raises NotATraceError for what holds no list of events, BadInputError where nothing of it
+        can be read, IrregularError where there is more than one document without `count`.
         """
-        rest = self._open_list()
-        return self._exact(rest) if exact else self._fast(rest)
-
-    def _open_list(self) -> bytes:
-        """Read up to the `[` that opens the event list; return what was read after it."""
-        data = self._source.read()
-        bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-        while not data[len(bom) :].strip():
-            more = self._source.read()
-            if not more:
-                what = "the file is empty; a trace is a JSON object with traceEvents"
-                raise self._source.bad(0, what)
-            data += more
-        start = len(data) - len(data[len(bom) :].lstrip())
-        first = data[start : start + 1]
-        if first == b"[":
-            self._head = data[: start + 1]
-            return data[start + 1 :]
-        if first != b"{":
-            shown = data[start : start + 12]
-            raise self._source.bad(
-                start, f"{shown!r} starts no JSON object or list; give a JSON trace"
-            )
-        searched = start
-        while True:
-            while match := _LIST_KEY.search(data, searched):
-                searched = match.end()
-                if self._opens_at_top(data[:searched]):
-                    self._head = data[:searched]
-                    return data[searched:]
-            searched = max(searched, len(data) - 64)
-            more = self._source.read(max(CHUNK_BYTES, len(data)))
-            if not more or len(data) > _MAX_METADATA:
-                raise self._no_list(data)
-            data += more
-
-    def _opens_at_top(self, head: bytes) -> bool:
-        """Say whether `head` ends where the list of the outermost object opens."""
-        try:
-            document = json.loads((head + b"]}").decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise self._source.bad(
-                error.start, "bytes that are not UTF-8 in the metadata"
-            ) from error
-        except RecursionError as error:
-            raise self._source.bad(len(head), "metadata nested too deeply to read") from error
-        except json.JSONDecodeError as error:
-            offset = _place(error, head)
-            if offset < len(head):
-                raise self._source.bad(offset, f"the metadata is not JSON ({error.msg})") from error
-            return False
-        return bool(document.get("traceEvents") == [])
-
-    def _no_list(self, data: bytes) -> BadInputError:
-        try:
-            json.loads(data.decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            return self._source.bad(error.start, "bytes that are not UTF-8; give a JSON trace")
-        except json.JSONDecodeError as error:
-            offset = _place(error, data)
-            return self._source.bad(
-                offset, f"not a JSON trace ({error.msg}, no list traceEvents so far)"
-            )
-        except RecursionError:
-            return self._source.bad(0, "JSON nested too deeply to be a trace")
-        what = "the JSON has no list traceEvents, so it is no Kineto or Chrome trace"
-        return NotATraceError(str(self._source.bad(len(data), what)))
-
-    def _fast(self, data: bytes) -> Iterator[bytes]:
-        while not data.strip() and (more := self._source.read()):
-            data += more
-        if data.lstrip().startswith(b"]"):
-            self._close_list(data[data.index(b"]") + 1 :])
-            return
-        while True:
-            start = 0
-            while match := _BETWEEN.search(data, start + PIECE_BYTES):
-                piece = data[start : match.start() + 1]
-                if _LAST.search(piece) and (end := _list_end(piece)) is not None:
-                    yield piece[:end]
-                    self._close_list(data[start + end + 1 :])
-                    return
-                yield piece
-                start = match.end() - 1
-            data = data[start:]
-            if len(data) > _MAX_FAST_PIECE:
-                raise IrregularError
-            more = self._source.read()
-            if not more:
-                end = _list_end(data)
-                if end is None:
-                    raise IrregularError
-                yield data[:end]
-                self._close_list(data[end + 1 :])
-                return
-            data += more
-
-    def _exact(self, data: bytes) -> Iterator[bytes]:
-        # Undecodable bytes become lone surrogates, which `encode` then finds with their place.
-        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        parse = json.JSONDecoder().raw_decode
-        text = decoder.decode(data)
-        base = len(self._head)
-        at = start = event = 0
-        ended = False
-        while True:
-            at = _skip_space(text, at)
-            fault: json.JSONDecodeError | None = None
-            after = at
-            try:
-                if event == 0 and text.startswith("]", at):
-                    self._close_list(_bytes(text[at + 1 :]) + decoder.getstate()[0])
-                    return
-                value, end = parse(text, at)
-                after = _skip_space(text, end)
-            except json.JSONDecodeError as error:
-                fault = error
-            except RecursionError as error:
-                offset = base + len(_bytes(text[:at]))
-                raise self._source.bad(offset, "event nested too deeply to read", event) from error
-            if fault is None:
-                unfinished = after >= len(text)
-            elif fault.msg.startswith("Unterminated string"):
-                unfinished = True
-            elif ended:
-                unfinished = not _CLOSER.search(text, fault.pos)
-            else:
-                unfinished = fault.pos + _NEAR_END > len(text)
-            if unfinished and not ended:
-                # Twice as much each time, so that one huge event is not parsed over and over.
-                base += len(_bytes(text[:start]))
-                text, at, start = text[start:], at - start, 0
-                more = self._source.read(max(CHUNK_BYTES, len(text)))
-                ended = not more
-                text += decoder.decode(more, final=ended)
+        window = self.window
+        # Of an empty file, text without any JSON, and JSON that is no trace.
+        seen = "the file is empty"
+        n_pieces = 0
+        while mark := window.skip_space():
+            window.have(_NEAR_END)
+            if window.text.startswith(_BYTE_ORDER_MARK, window.at):
+                window.at += len(_BYTE_ORDER_MARK)
                 continue
-            if unfinished:
-                what = "the file ends inside traceEvents; it was cut, get the whole file"
-                raise self._source.bad(self._source.raw_bytes, what, event)
-            if fault is not None:
-                offset = base + len(_bytes(text[: fault.pos]))
-                raise self._source.bad(
-                    offset, f"not JSON ({fault.msg}); repair or record again", event
-                )
-            if unfit := _unfit(text[at:end], value):
-                place = base + len(_bytes(text[: at + unfit[0]]))
-                raise self._source.bad(place, unfit[1], event)
-            event += 1
-            mark = text[after]
-            if mark == "]":
-                yield _bytes(text[start:end])
-                self._close_list(_bytes(text[after + 1 :]) + decoder.getstate()[0])
+            if not _OPENING.match(window.text, window.at):
+                seen = self._skip_foreign(seen)
+                continue
+            window.at += 1
+            for piece in self.list(bare=True) if mark == "[" else self.members():
+                yield piece
+                n_pieces += 1
+            seen = ""
+        for loss in self._pending:
+            self._losses.add(loss)
+        if self._source.damage and self._number not in self._cut:
+            self.lose(self._number, "damaged_stream", 0, detail=self._source.damage)
+        self._judge(seen, n_pieces)
+
+    def _judge(self, seen: str, n_pieces: int) -> None:
+        first = self._losses.first
+        lost = bool(first and not first.repaired)
+        if self.n_documents == 0 and (seen or self._without_list or not lost):
+            if seen:
+                hint = "a trace is a JSON object with traceEvents"
+                raise self._source.bad(0, f"{seen}; {hint}")
+            what = "the JSON has no list traceEvents, so it is no Kineto or Chrome trace"
+            raise NotATraceError(f"{self._source.label}: {what}")
+        if first is not None and lost and n_pieces == 0 and self.n_documents <= 1:
+            detail = " ".join(first.detail.split())
+            raise BadInputError(
+                f"{self._source.label}: no whole event can be read: {first.kind} at {first.where}"
+                f" ({detail}); copy the file again or record again"
+            )
+        if lost:
+            self.complete = False
+
+    def _skip_foreign(self, seen: str) -> str:
+        """Lose text that is no JSON, up to what may open some; return what was seen."""
+        window = self.window
+        begin = window.bytes(12)
+        size = self._opening_ahead()
+        self.lose(max(self.n_documents - 1, 0), "foreign_text", size)
+        window.at += size
+        return f"{begin!r} starts no JSON object or list" if seen else seen
+
+    def _opening_ahead(self) -> int:
+        """Return how far it is to what may open a document, more than nothing."""
+        window = self.window
+        size = 1
+        while size <= _MAX_AHEAD:
+            match = _FURTHER.search(window.text, window.at + size)
+            if not window.ended and (not match or match.end() + _NEAR_END > len(window.text)):
+                size = max(size, len(window.text) - window.at - _NEAR_END)
+                window.more()
+            elif match is None:
+                return len(window.text) - window.at
+            else:
+                size = match.start() - window.at
+                if match[0] == "{" or may_begin(window, match.end() - window.at):
+                    return size
+                size += 1
+        return size
+
+    def list(self, *, bare: bool, metadata: dict[str, Any] | None = None) -> Iterator[bytes]:
+        """Read a list of events behind its `[`, as the next document."""
+        number = self.n_documents
+        self.n_documents += 1
+        if number > 0 and self.count is None:
+            raise IrregularError
+        self._pending.clear()
+        mine = number == self._number
+        if mine:
+            self.metadata = {} if metadata is None else metadata
+        yield from EventList(self, number, bare=bare, mine=mine).pieces()
+
+    def members(self) -> Iterator[bytes]:
+        """Read an object behind its `{`: a list of events in pieces, other keys as metadata."""
+        window = self.window
+        metadata: dict[str, Any] = {}
+        number = self.n_documents
+        """The document that this becomes with its list."""
+        begin = window.offset - 1, window.line
+        commas = 1
+        """Since the last member; the first needs none."""
+        while mark := window.skip_space():
+            if mark == "}" or DOCUMENT.match(window.text, window.at):
+                if commas > 0 and (metadata or number < self.n_documents):
+                    self.lose(number, "trailing_comma", 0, repaired=True)
+                window.at += mark == "}"
+                if number == self.n_documents:
+                    self._without_list = True
+                    size, detail = window.offset - begin[0], shown(metadata)
+                    self.lose(
+                        max(number - 1, 0), "foreign_object", size, detail=detail, begin=begin
+                    )
+                elif mark == "{":
+                    self.cut(number, 0, "the trace's object")
                 return
-            if mark != ",":
-                offset = base + len(_bytes(text[:after]))
-                what = f"{mark!r} where a comma or the end of traceEvents should be"
-                raise self._source.bad(offset, what, event)
-            at = after + 1
-            if end - start >= PIECE_BYTES:
-                yield _bytes(text[start:end])
-                base += len(_bytes(text[:at]))
-                text, at, start = text[at:], 0, 0
+            if mark == ",":
+                window.at += 1
+                commas += 1
+                continue
+            if commas == 0 or commas > 1:
+                self.lose(number, "extra_comma" if commas else "missing_comma", 0, repaired=True)
+            commas = 0
+            if listed := _LIST.match(window.text, window.at):
+                size = listed.end() - window.at
+                if window.text[window.at] != '"' or '"' not in listed[0][1:]:
+                    self.lose(number, "unquoted_key", size, repaired=True)
+                window.at += size + 1
+                yield from self.list(bare=False, metadata=metadata)
+                continue
+            key_size = value_end(window)
+            key = text_of(window.bytes(key_size or 0)) if mark == '"' else None
+            if key is None or key_size is None:
+                self._damaged_member(number, 0, None, metadata, "")
+                commas = UNKNOWN
+                continue
+            size = key_size + until_value(window, key_size)
+            if key == "traceEvents" and window.text[window.at + size : window.at + size + 1] == "[":
+                window.at += size + 1
+                yield from self.list(bare=False, metadata=metadata)
+                continue
+            end = value_end(window, size)
+            value = None if end is None else value_of(window.bytes(end)[size:])
+            if end is None or value is None:
+                self._damaged_member(number, size, end, metadata, key)
+                commas = UNKNOWN
+                continue
+            self._put(number, metadata, key, value[0], end)
+            window.at += end
+        self.cut(number, 0, "the trace's object")
 
-    def _close_list(self, data: bytes) -> None:
-        """Take `data`, the last bytes read, and the rest of the file as the tail."""
-        self._tail_offset = self._source.raw_bytes - len(data)
-        parts = [data]
-        size = len(data)
-        while size <= _MAX_METADATA and (more := self._source.read()):
-            parts.append(more)
-            size += len(more)
-        self._tail = b"".join(parts)
+    def _damaged_member(
+        self, number: int, start: int, end: int | None, metadata: dict[str, Any], key: str
+    ) -> None:
+        """Mend or lose the member here, whose value begins at `start`; 0 where it has no key.
 
-    def metadata(self) -> dict[str, Any]:
-        """Return every top-level key but traceEvents; {} for a bare list.
-
-        Bare NaN and infinities become strings, so that the result is JSON again.
+        Where it ends is known, or it goes on to the next key.
         """
-        top: list[tuple[str, Any]] = []
+        window = self.window
+        size = 0
+        # The next key of any kind may be one within the value.
+        for key_ahead in (self._any_key_ahead, self._known_key_ahead):
+            size = end or key_ahead(start)
+            value = window.bytes(size)[start:].rstrip().rstrip(b",").rstrip()
+            mended = mended_value(value) if start else None
+            if mended:
+                if mended.surplus:
+                    size = start + len(value) - mended.surplus
+                self._put(number, metadata, key, mended.value, size)
+                for kind in mended.kinds:
+                    self.lose(number, kind, size, repaired=True)
+                break
+        else:
+            if window.ended and window.at + size == len(window.text):
+                self.cut(number, size, "the metadata")
+            else:
+                self.lose(number, "unreadable_metadata", size)
+        window.at += size
 
-        def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            top[:] = pairs
-            return dict(pairs)
+    def _put(self, number: int, metadata: dict[str, Any], key: str, value: Any, size: int) -> None:
+        """Put a member of `size` bytes into `metadata`, joined with one of the same key."""
+        if key in metadata:
+            joined = joined_values(metadata[key], value)
+            detail = shown({key: metadata[key]})
+            self.lose(number, "duplicate_key", size, repaired=joined is not None, detail=detail)
+            value = value if joined is None else joined
+        metadata[key] = value
 
-        joined = self._head + b"]" + self._tail
-        try:
-            # The outermost object is the last one to be closed, so `top` ends as its keys.
-            json.loads(joined.decode("utf-8-sig"), object_pairs_hook=keep, parse_constant=str)
-        except UnicodeDecodeError as error:
-            raise self._bad_metadata(error.start, "bytes that are not UTF-8") from error
-        except RecursionError as error:
-            raise self._bad_metadata(len(joined), "nested too deeply to read") from error
-        except json.JSONDecodeError as error:
-            place = _place(error, joined)
-            if error.msg == "Extra data":
-                what = "more follows the end of the trace; keep one document a file"
-                raise self._bad_metadata(place, what) from error
-            if place >= len(joined.rstrip()):
-                what = "the file ends inside its metadata; it was cut, get the whole file"
-                raise self._bad_metadata(place, what) from error
-            raise self._bad_metadata(place, f"not JSON ({error.msg})") from error
-        if [key for key, _ in top].count("traceEvents") > 1:
-            what = "a second traceEvents list; keep one trace a file"
-            raise self._bad_metadata(len(joined), what)
-        return {key: value for key, value in top if key != "traceEvents"}
+    def _any_key_ahead(self, start: int) -> int:
+        """Return how far it is to the next key, at least `start` and more than nothing."""
+        window = self.window
+        while not (match := _ANY_KEY.search(window.text, window.at + max(start, 1))):
+            if len(window.text) - window.at > _MAX_AHEAD or not window.more():
+                return len(window.text) - window.at
+        return match.start() - window.at
 
-    def _bad_metadata(self, place: int, what: str) -> BadInputError:
-        """Return the error at `place` in head, `]` and tail, as an offset in the file."""
-        in_tail = place - len(self._head) - 1
-        return self._source.bad(place if in_tail < 0 else self._tail_offset + in_tail, what)
+    def _known_key_ahead(self, start: int) -> int:
+        """Return how far it is to the next document or key that profilers write, if there is one.
 
+        What is no list or object else goes on to any key.
+        """
+        window = self.window
+        while self._may_be_known:
+            if match := _KNOWN_KEY.search(window.text, window.at + max(start, 1)):
+                return match.start() - window.at
+            if len(window.text) - window.at > _MAX_AHEAD:
+                break
+            self._may_be_known = window.more()
+        if start and window.text[window.at + start : window.at + start + 1] in "[{":
+            return len(window.text) - window.at
+        return self._any_key_ahead(start)
 
-def _list_end(piece: bytes) -> int | None:
-    """Return where the `]` stands that closes the list around `piece`, None without one.
+    def cut(self, number: int, size: int, inside: str, event: int | None = None) -> None:
+        """Note that the text ends, `size` bytes from here, inside of something."""
+        if number in self._cut:
+            return
+        self._cut.add(number)
+        end = self.window.offset + size
+        why = f" ({self._source.damage})" if self._source.damage else ""
+        detail = f"the text ends at byte {end}, inside {inside}{why}"
+        self.lose(number, "truncated", size, event=event, detail=detail)
 
-    `piece` must start between two elements.
-    """
-    depth = 0
-    for match in _TOKEN.finditer(piece):
-        token = match[0]
-        if token in (b"{", b"["):
-            depth += 1
-        elif token in (b"}", b"]"):
-            depth -= 1
-            if depth < 0:
-                return match.start() if token == b"]" else None
-    return None
-
-
-def _unfit(text: str, value: object) -> tuple[int, str] | None:
-    """Say where and why `text`, which parses as `value`, is not UTF-8 text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        return error.start, "bytes that are not UTF-8"
-    if match := _SURROGATE_ESCAPE.search(text):
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            return match.start(), "half of a surrogate pair in a string"
-    return None
-
-
-def _place(error: json.JSONDecodeError, data: bytes) -> int:
-    """Return the byte in `data` where parsing its text failed."""
-    bom = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
-    return bom + len(error.doc[: error.pos].encode())
-
-
-def _skip_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    def lose(
+        self,
+        number: int,
+        kind: str,
+        size: int,
+        *,
+        repaired: bool = False,
+        event: int | None = None,
+        detail: str | None = None,
+        begin: tuple[int, int] | None = None,
+    ) -> None:
+        """Note a loss of the next `size` bytes, or of those from `begin`: byte and line."""
+        if self.trusting:
+            raise IrregularError
+        coming = number == self.n_documents == self._number + 1
+        if number != self._number and not coming:
+            return
+        window = self.window
+        if detail is None:
+            detail = window.bytes(min(size, DETAIL)).decode(errors="replace")
+        offset, line = begin or (window.offset, window.line)
+        loss = Loss(kind, repaired, event, offset, line, size, detail)
+        if coming:
+            self._pending.append(loss)
+        else:
+            self._losses.add(loss)

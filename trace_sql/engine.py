@@ -7,16 +7,22 @@ costs 20 ms to open, so a process has one, and whoever needs tables gets a catal
 
 from __future__ import annotations
 
+import atexit
 import itertools
+import shutil
 import threading
 import weakref
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from trace_sql.literal import sql_string
 
 if TYPE_CHECKING:
     from duckdb import (
         DuckDBPyConnection,
         Error,
         IOException,
+        OutOfMemoryException,
         StatementType,
         __version__,
         connect,
@@ -26,11 +32,14 @@ __all__ = [
     "DuckDBPyConnection",
     "Error",
     "IOException",
+    "OutOfMemoryException",
     "StatementType",
     "Workspace",
     "__version__",
     "connect",
     "open_early",
+    "spill",
+    "spills",
     "use_threads",
 ]
 
@@ -44,6 +53,7 @@ if not TYPE_CHECKING:
 _opening = threading.Lock()
 _opened: list[DuckDBPyConnection] = []
 _threads: list[int | None] = [None]
+_spill: list[Path] = []
 _numbers = itertools.count()
 
 
@@ -68,6 +78,25 @@ def use_threads(number: int | None) -> None:
     if _threads != [number]:
         _threads[:] = [number]
         database.execute("reset threads" if number is None else f"set threads = {number}")
+
+
+def spills() -> bool:
+    """Say whether `spill` was called."""
+    return bool(_spill)
+
+
+def spill(folder: Path) -> None:
+    """Have the process's database keep to 1 GB and put the rest into `folder`, once and for all.
+
+    The folder goes with the process: the engine cannot be given another one.
+    """
+    database = _database()
+    limit = database.execute("select current_setting('memory_limit')").fetchall()[0][0]
+    if limit.endswith(("GiB", "TiB")):
+        database.execute("set memory_limit = '1GB'")
+    database.execute(f"set temp_directory = {sql_string(folder)}")
+    _spill.append(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 class Workspace:

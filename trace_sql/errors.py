@@ -20,6 +20,8 @@ class ExitCode(IntEnum):
     """The input is well formed but holds nothing to analyse (no device events)."""
     REFUSED = 5
     """The trace does not determine the answer; the message names the choices."""
+    LOSSY = 6
+    """With --strict: the file holds text that had to be repaired or was lost."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C."""
 
@@ -44,6 +46,12 @@ class BadInputError(TraceSqlError):
 
 class NotATraceError(BadInputError):
     """Well-formed JSON that is no trace: skipped in a folder, an error where it was named."""
+
+
+class LossyError(TraceSqlError):
+    """A file that cannot be read without loss, where none is allowed."""
+
+    exit_code = ExitCode.LOSSY
 
 
 class EmptyInputError(TraceSqlError):

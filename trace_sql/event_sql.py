@@ -1,8 +1,9 @@
 """The SELECTs that make rows of EVENT_COLUMNS from pieces of an event list.
 
-Times are taken from the digits of the file: DuckDB reads a JSON number as DECIMAL from its text.
-Other numbers that are not integers pass through a double, so digits beyond its precision are lost
-in `args` and `extra`.
+Times are taken from the digits of the file. `careful_sql` and, where a double could not tell them
+apart, `quick_sql` read them as DECIMAL from the text of the number; else a double is read, and
+proven to be the one that the nanoseconds give. Other numbers that are not integers pass through a
+double, so digits beyond its precision are lost in `args` and `extra`.
 """
 
 from __future__ import annotations
@@ -25,67 +26,125 @@ _ID_ARGS = {
 }
 """Column -> key of `args` it is read from."""
 
+MARK = "\x1e"
+"""Stands between events of a piece where nothing else does; no string of JSON can hold it."""
+
 _TIME_LIMIT = 9_000_000_000_000_000
 """Times (us) beyond this do not fit ts_ns; 285 years."""
 
 
-def quick_sql(trace_id: str, pieces: str) -> str:
+_EXACT_US = 1 << 43
+"""Below it (us) doubles lie less than a nanosecond apart, and nanoseconds are below 2^53."""
+_SURPLUS_COMMA = r",\s*[\]}]"
+_BARE_VALUE = r":\s*-?(?:[iI]nf|[nN]a[nN])[a-z]*\s*[,\]}]"
+_BARE_ELEMENT = r"[\[,]\s*-?(?:[iI]nf|[nN]a[nN])[a-z]*\s*[,\]}]"
+"""What the engine takes for JSON and is none."""
+_LENIENT = "|".join((_SURPLUS_COMMA, _BARE_VALUE, _BARE_ELEMENT))
+_ODD_ID = rf'"(?:{"|".join(_ID_ARGS.values())})":(?:"|[tf]|-?[0-9]+[.eE])|"external id"'
+"""An id that a column of integers would round, or that is spelt as before 2021 (kineto#564)."""
+
+
+def quick_sql(trace_id: str, pieces: str, separator: str, *, epoch: bool) -> str:
     """Return the SELECT for events of known keys and plain values; others make it fail.
 
-    `pieces` is a SELECT of JSON lists as column `piece`, as for `careful_sql`. One parse gives
-    the columns; the number of keys of each event, from a second one that copies nothing, shows
-    whether a column is missing, was not read, or is there twice. Values that a column would round
-    are looked for in the text of a whole piece, which is far cheaper than in each event.
+    `pieces` is a SELECT of column `piece`: objects with `separator` or MARK between them. `epoch`
+    says that times are too large for doubles. One parse of an event gives its columns; the number
+    of its keys, from a second one that copies nothing, shows whether a key has no column, is there
+    twice, or has a value that its column cannot hold.
     """
+    time = "DECIMAL(24,6)" if epoch else "DOUBLE"
     event = {key: "VARCHAR" for key in _TEXT_KEYS} | {key: "JSON" for key in _OTHER_KEYS}
-    event |= {"ts": "DECIMAL(21,3)", "dur": "DECIMAL(21,3)", "args": "JSON"}
+    event |= {"ts": time, "dur": time, "args": "JSON"}
     ids = {key: "BIGINT" for key in _ID_ARGS.values()}
     read = " + ".join(f"(event.{key} is not null)::TINYINT" for key in event)
-    others = ", ".join(f"'{key}', event.{key}" for key in _OTHER_KEYS)
-    # More than three decimals, an exponent; an id that is no integer, or spelt the old way.
-    odd = "|".join(
-        (
-            r'"(?:ts|dur)"\s*:\s*(?:[tf]|"?-?[0-9]+(?:\.[0-9]{4}|\.?[0-9]*[eE]))',
-            rf'"(?:{"|".join(ids)})"\s*:\s*(?:"|[tf]|-?[0-9]+[.eE])',
-            '"external id"',
-        )
+    others = ", ".join(
+        f"case when event.{key} is not null then concat('\"{key}\":', event.{key}) end"
+        for key in _OTHER_KEYS
     )
-    # Within what is unnested: as a column of its own it may be looked for in every event.
-    plain = f"case when regexp_matches(piece, {sql_string(odd)}) then error('odd') else piece end"
+    odd_times = " or ".join(_is_odd(key, epoch) for key in ("ts", "dur"))
     columns = {
         "trace_id": sql_string(trace_id),
-        "ts_ns": "(event.ts * 1000)::BIGINT",
-        "dur_ns": "(event.dur * 1000)::BIGINT",
+        "ts_ns": _quick_ns("ts", epoch),
+        "dur_ns": _quick_ns("dur", epoch),
         "args": "event.args::VARCHAR",
         "extra": f"""case
-            when keys is null or len(keys) = 0 or len(keys) <> {read} then error('irregular')
+            when keys is null or len(keys) = 0 or len(keys) <> {read} then error('keys')
+            when {odd_times} then error('times')
+            when regexp_matches(event.args, {sql_string(f"{_ODD_ID}|{_BARE_ELEMENT}")})
+            then error('args')
             when coalesce({", ".join(f"event.{key}" for key in _OTHER_KEYS)}) is not null
-            then json_merge_patch('{{}}', json_object({others}))::VARCHAR
+            then concat('{{', concat_ws(',', {others}), '}}')
         end""",
     }
     columns |= {key: f"event.{key}" for key in _TEXT_KEYS}
     columns |= {column: f'ids."{key}"' for column, key in _ID_ARGS.items()}
     chosen = ", ".join(f"{columns[column]} as {column}" for column in EVENT_COLUMNS)
+    between = sql_string(f"}}{MARK}{{")
+    marked = f"replace(piece, {sql_string(separator)}, {between})" if separator else "piece"
+    # Two patterns are quicker than one of both.
+    lenient = " or ".join(
+        f"regexp_matches(piece, {sql_string(one)})" for one in (_SURPLUS_COMMA, _BARE_VALUE)
+    )
+    texts = f"string_split({marked}, {sql_string(MARK)})"
+    texts = f"case when {lenient} then error('no JSON') else {texts} end"
     return f"""
         select {chosen}
         from (
             select
+                text,
+                json_keys(text) as keys,
                 event,
-                keys,
                 json_transform(event.args, {sql_string(json.dumps(ids))}) as ids
             from (
-                select
-                    unnest(
-                        from_json({plain}, {sql_string(json.dumps([event]))})
-                    ) as event,
-                    unnest(json_keys(piece, '$[*]')) as keys
-                from ({pieces})
+                select text, json_transform(text, {sql_string(json.dumps(event))}) as event
+                from (
+                    select unnest({texts}) as text
+                    from ({pieces})
+                )
             )
         )"""
 
 
+def _quick_ns(key: str, epoch: bool) -> str:
+    value = f"event.{key}"
+    if epoch:
+        return f"({value} * 1000)::BIGINT"
+    # In parts: the product of the whole could fall between two doubles.
+    return f"(trunc({value})::BIGINT * 1000 + round(({value} - trunc({value})) * 1000)::BIGINT)"
+
+
+def _is_odd(key: str, epoch: bool) -> str:
+    """Return the SQL condition that nanoseconds are not exactly what the text says."""
+    value = f"event.{key}"
+    boolean = f"case when {value} in (0, 1) then json_type(text, '$.{key}') = 'BOOLEAN' end"
+    if epoch:
+        return f"({value} * 1000) % 1 <> 0 or {boolean}"
+    inexact = f"{_quick_ns(key, epoch)} / 1000::DOUBLE <> {value}"
+    return f"{inexact} or abs({value}) >= {_EXACT_US} or {boolean}"
+
+
+def count_sql() -> str:
+    """Return the SELECT of the number of elements of a JSON list given as its parameter.
+
+    NULL for what is no JSON, or has an element with a key twice. The engine reads more than JSON:
+    what it lets pass is looked for, at the price of some lists that hold such text in a string.
+    """
+    twice = "lambda element: len(json_keys(element)) <> list_unique(json_keys(element))"
+    return f"""
+        select case
+            when json_valid(list) and not regexp_matches(list, {sql_string(_LENIENT)}) then case
+                when list_bool_or(list_transform(from_json(list, '["JSON"]'), {twice})) then null
+                else json_array_length(list)
+            end
+        end
+        from (select ?::VARCHAR as list)"""
+
+
 def careful_sql(trace_id: str, pieces: str) -> str:
-    """Return the SELECT that keeps all of every element, whatever it is."""
+    """Return the SELECT that keeps all of every element, whatever it is.
+
+    `pieces` is a SELECT of column `piece`: elements with commas between them.
+    """
     event = {key: "VARCHAR" for key in _TEXT_KEYS}
     # 20 digits before the point and 18 after it hold any time, and show what ts_ns drops.
     event |= {"ts": "DECIMAL(38,18)", "dur": "DECIMAL(38,18)", "args": "JSON"}
@@ -128,9 +187,9 @@ def careful_sql(trace_id: str, pieces: str) -> str:
                 end as extra
             from (
                 select
-                    unnest(from_json(piece, {sql_string(json.dumps([event]))})) as event,
-                    unnest(from_json(piece, '["JSON"]')) as raw
-                from ({pieces})
+                    unnest(from_json(list, {sql_string(json.dumps([event]))})) as event,
+                    unnest(from_json(list, '["JSON"]')) as raw
+                from (select concat('[', piece, ']') as list from ({pieces}))
             )
         )"""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Part of every store path, so that a file written by an older schema is never read."""
 
 EVENT_COLUMNS: dict[str, str] = {
@@ -42,10 +42,13 @@ FACT_COLUMNS: dict[str, str] = {
     "tool_version": "VARCHAR",
     "ingested_at": "TIMESTAMP",
     "complete": "BOOLEAN",
+    "n_repaired": "BIGINT",
+    "n_lost": "BIGINT",
     "n_events": "BIGINT",
     "n_device_events": "BIGINT",
     "n_without_time": "BIGINT",
     "min_ts_ns": "BIGINT",
+    "first_ns": "BIGINT",
     "max_end_ns": "BIGINT",
     "base_time_ns": "BIGINT",
     "rank": "INTEGER",
@@ -66,14 +69,29 @@ FACT_COLUMNS: dict[str, str] = {
 """Columns of facts.parquet, one row a trace, in order, with DuckDB types.
 
 `min_ts_ns` is what the Perfetto UI shows as zero: the smallest time of any slice, instant or
-counter. `warnings` is a JSON list of strings, `metadata` the JSON text of every top-level key
-of the document but `traceEvents`.
+counter. `first_ns` is the smallest time of a slice, but for those with zeros alone, which is how
+profilers write what they do not know. `warnings` is a JSON list of strings, `metadata` the JSON
+text of every top-level key of the document but `traceEvents`.
 """
+
+LOSS_COLUMNS: dict[str, str] = {
+    "trace_id": "VARCHAR",
+    "loss_no": "BIGINT",
+    "kind": "VARCHAR",
+    "repaired": "BOOLEAN",
+    "event_id": "BIGINT",
+    "byte_offset": "BIGINT",
+    "line": "BIGINT",
+    "n_bytes": "BIGINT",
+    "detail": "VARCHAR",
+}
+"""Columns of losses.parquet, one row a place that could not be read as it stands, in order."""
 
 DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 """Event categories that are work on a device; annotations and sync rows are not."""
 
 FLAT_EVENTS = "flat_events"
 FLAT_FACTS = "flat_facts"
+FLAT_LOSSES = "flat_losses"
 """What the Parquet files of a small trace are called while they are still tables. The `rowid` of
 FLAT_EVENTS is the event_id."""

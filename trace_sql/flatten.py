@@ -1,4 +1,4 @@
-"""One trace file to events.parquet and facts.parquet, in memory that the file does not set.
+"""One trace file to events.parquet, losses.parquet and facts.parquet, in memory of its own size.
 
 DuckDB parses the event list and types its columns. Of a small file it makes a table, which can
 be analysed at once; a larger one goes to the Parquet file piece by piece while it is read.
@@ -6,20 +6,24 @@ be analysed at once; a larger one goes to the Parquet file piece by piece while 
 
 from __future__ import annotations
 
+import itertools
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trace_sql.document import Document, IrregularError
-from trace_sql.errors import BadInputError, NotATraceError, TraceSqlError
-from trace_sql.event_sql import careful_sql, quick_sql
-from trace_sql.events import FLAT_EVENTS, FLAT_FACTS
+from trace_sql.document import Count, Document, IrregularError
+from trace_sql.errors import TraceSqlError
+from trace_sql.event_sql import careful_sql, count_sql, quick_sql
+from trace_sql.events import FLAT_EVENTS, FLAT_FACTS, FLAT_LOSSES
 from trace_sql.facts import make_facts
 from trace_sql.literal import sql_string
-from trace_sql.source import Progress, Source
+from trace_sql.losses import Losses
+from trace_sql.piece_loading import Select, copy, stream, write_pieces
+from trace_sql.source import Progress, Source, TraceFile
 
 if TYPE_CHECKING:
     from trace_sql import engine
@@ -27,11 +31,9 @@ if TYPE_CHECKING:
 _SMALL = 32 << 20
 """Bytes of JSON up to which all of it is in memory at once, which takes several times as much."""
 
-_Select = Callable[[str], str]
-"""Makes the SELECT of events out of one of pieces."""
-
-_Load = Callable[[Source, Iterator[bytes], _Select, bool], None]
-"""Loads the events of pieces; the last argument is whether they were cut exactly."""
+_FIRST_TIME = re.compile(rb'"ts"\s*:\s*"?(-?[0-9]+)')
+_EPOCH_DIGITS = 13
+"""Microseconds since 1970 have more; those since a boot or the profiler's start fewer."""
 
 
 class _LargeError(Exception):
@@ -40,211 +42,277 @@ class _LargeError(Exception):
 
 @dataclass(frozen=True)
 class Flattened:
-    """A small file's events and facts as the tables FLAT_EVENTS and FLAT_FACTS of `workspace`."""
+    """A trace that was read; where it is small, still as tables of `workspace`, to be written.
 
-    workspace: engine.Workspace
+    The tables are FLAT_EVENTS, FLAT_LOSSES and FLAT_FACTS. `n_documents` counts those of the file.
+    """
+
+    workspace: engine.Workspace | None
+    n_documents: int
 
     def write(self, out: Path) -> None:
-        """Write `out`/events.parquet and `out`/facts.parquet; raises what `flatten` raises."""
+        """Write the files of a small trace to `out`; raises what `flatten` raises."""
         from trace_sql import engine
 
+        if self.workspace is None:
+            return
         try:
             with closing(self.workspace.cursor()) as cursor:
-                _copy(cursor, FLAT_EVENTS, out / "events.parquet")
-                _copy(cursor, FLAT_FACTS, out / "facts.parquet")
+                for table, name in _FILES.items():
+                    copy(cursor, table, out / name)
         except (engine.IOException, OSError) as error:
             raise _unwritten(out, error) from error
 
 
+_FILES = {
+    FLAT_EVENTS: "events.parquet",
+    FLAT_LOSSES: "losses.parquet",
+    FLAT_FACTS: "facts.parquet",
+}
+
+
 def flatten(
     path: Path, out: Path, *, trace_id: str, name: str, progress: Progress | None = None
-) -> None:
-    """Write `out`/events.parquet and `out`/facts.parquet from the trace file `path`.
+) -> int:
+    """Write `out`/events.parquet, losses.parquet and facts.parquet from the trace file `path`.
 
-    `path` is a JSON object with `traceEvents` or a bare list of events, gzipped or not. Every
-    element of the list becomes one row, in order. `progress` gets bytes of the file read and
-    in all. Raises BadInputError where the file is not one whole trace, TraceSqlError where `out`
-    cannot be written; files that then exist in `out` are of no use.
+    `path` holds a JSON object with `traceEvents` or a bare list of events, packed or not. Every
+    element of the list becomes one row, in order, or is counted as lost; of several documents in
+    the file this is the first. Returns the number of documents. `progress` gets bytes of the file
+    read and in all. Raises BadInputError where nothing of the file can be read, NotATraceError
+    where it is something else, TraceSqlError where `out` cannot be written; files that then exist
+    in `out` are of no use.
     """
-    flat = load(path, out, trace_id=trace_id, name=name, progress=progress)
-    if flat is not None:
+    flat = load(TraceFile(path), out, trace_id=trace_id, name=name, progress=progress)
+    if flat.workspace is not None:
         with flat.workspace:
             flat.write(out)
+    return flat.n_documents
 
 
 def load(
-    path: Path, out: Path, *, trace_id: str, name: str, progress: Progress | None = None
-) -> Flattened | None:
-    """Flatten as `flatten` does, but return what a small file holds, to be written later."""
+    file: TraceFile,
+    out: Path,
+    *,
+    trace_id: str,
+    name: str,
+    progress: Progress | None = None,
+    strict: bool = False,
+    memory_limit: int | None = None,
+) -> Flattened:
+    """Flatten as `flatten` does, but return what a small file holds, to be written later.
+
+    Raises LossyError where the text cannot be read as it stands and `strict` is set. The engine
+    takes no more than `memory_limit` bytes for a large file, and spills to `out`.
+    """
     from trace_sql import engine
 
     engine.open_early()
-    table = _Table(out)
+    reading = _Reading(file, out, trace_id, name, progress, strict)
     try:
         try:
-            source, metadata = _read(path, progress, trace_id, table.load)
+            return reading.into_table()
         except _LargeError:
-            _flatten_large(path, out, trace_id, name, progress)
-            return None
-        connection = table.workspace.connection
-        make_facts(connection, FLAT_EVENTS, source, metadata, trace_id=trace_id, name=name)
-        return Flattened(table.workspace)
+            return reading.into_files(memory_limit)
     except (engine.IOException, OSError) as error:
         raise _unwritten(out, error) from error
+    except engine.OutOfMemoryException as error:
+        what = "the memory limit is too low for this file; give more with --memory-limit"
+        raise TraceSqlError(f"{file.path}: {what} ({_first_line(error)})") from error
+    finally:
+        reading.close()
 
 
-def _flatten_large(
-    path: Path, out: Path, trace_id: str, name: str, progress: Progress | None
-) -> None:
-    from trace_sql import engine
+class _Reading:
+    """One file on its way to events, losses and facts."""
 
-    # A database of its own, so that what it spills to disk goes with it.
-    with engine.connect(config={"threads": "2", "temp_directory": str(out)}) as connection:
-        connection.execute("set enable_progress_bar = false")
-        events = out / "events.parquet"
-        source, metadata = _read(path, progress, trace_id, _into_file(connection, events))
-        rows = f"read_parquet({sql_string(events)})"
-        make_facts(connection, rows, source, metadata, trace_id=trace_id, name=name)
-        _copy(connection, FLAT_FACTS, out / "facts.parquet")
+    def __init__(
+        self,
+        file: TraceFile,
+        out: Path,
+        trace_id: str,
+        name: str,
+        progress: Progress | None,
+        strict: bool,
+    ) -> None:
+        self._file = file
+        self._out = out
+        self._trace_id = trace_id
+        self._name = name
+        self._progress = progress
+        self._strict = strict
+        self._losses = Losses(out / "losses.json")
 
+    def close(self) -> None:
+        self._losses.close()
 
-def _copy(connection: engine.DuckDBPyConnection, rows: str, target: Path) -> None:
-    connection.execute(
-        f"copy {rows} to {sql_string(target)}"
-        " (format parquet, parquet_version v2, compression zstd, compression_level 1,"
-        " row_group_size 30720)"
-    )
+    def into_table(self) -> Flattened:
+        """Make the tables of a small file; raises _LargeError where it is none."""
+        from trace_sql import engine
 
+        made: list[engine.Workspace] = []
 
-def _read(
-    path: Path, progress: Progress | None, trace_id: str, load: _Load
-) -> tuple[Source, dict[str, Any]]:
-    """Load the events of a file; return the source, read to its end, and the metadata.
+        def load(source: Source, pieces: Iterator[bytes], select: Select) -> int:
+            if source.file_bytes > _SMALL:
+                raise _LargeError
+            folder = self._out / "pieces"
+            folder.mkdir(exist_ok=True)
+            try:
+                listed = write_pieces(folder, _bounded(source, pieces))
+                # Behind the reading, which the engine is opened beside.
+                workspace = engine.Workspace()
+                made[:] = [workspace]
+                engine.use_threads(None)
+                connection = workspace.connection
+                connection.execute(f"create table {FLAT_EVENTS} as {select(listed)}")
+                row = connection.execute(f"select count(*) from {FLAT_EVENTS}").fetchone()
+                return int(row[0]) if row else 0
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
 
-    The quick reading refuses what it cannot hold exactly, and a cut that went wrong. The careful
-    one keeps everything or says what is wrong with the file.
-    """
+        source, document, n_events = self._read(load)
+        connection = made[0].connection
+        self._describe(connection, FLAT_EVENTS, source, document, n_events)
+        return Flattened(made[0], document.n_documents)
 
-    def attempt(select: Callable[[str, str], str], exact: bool) -> tuple[Source, dict[str, Any]]:
-        source = Source(path, progress)
+    def into_files(self, memory_limit: int | None) -> Flattened:
+        """Write the files of a large one while it is read, bounded in memory."""
+        from trace_sql import engine
+
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "threads": "2",
+            "temp_directory": str(self._out),
+        }
+        if memory_limit is not None:
+            config["memory_limit"] = f"{memory_limit}B"
+        # A database of its own, so that what it spills to disk goes with it.
+        with engine.connect(config=config) as connection:
+            connection.execute("set enable_progress_bar = false")
+            events = self._out / "events.parquet"
+
+            def load(_: Source, pieces: Iterator[bytes], select: Select) -> int:
+                return stream(connection, pieces, select, events)
+
+            source, document, n_events = self._read(load)
+            rows = f"read_parquet({sql_string(events)})"
+            self._describe(connection, rows, source, document, n_events)
+            for table in (FLAT_LOSSES, FLAT_FACTS):
+                copy(connection, table, self._out / _FILES[table])
+        return Flattened(None, document.n_documents)
+
+    def _describe(
+        self,
+        connection: engine.DuckDBPyConnection,
+        events: str,
+        source: Source,
+        document: Document,
+        n_events: int,
+    ) -> None:
+        """Make the losses and the facts of what was read."""
+        if self._strict:
+            self._losses.refuse(source.label)
+        self._losses.make_table(
+            connection,
+            FLAT_LOSSES,
+            trace_id=self._trace_id,
+            events=n_events - document.n_counted,
+        )
+        make_facts(connection, events, source, document, trace_id=self._trace_id, name=self._name)
+
+    def _read(self, load: _Load) -> tuple[Source, Document, int]:
+        """Load the events; return the source, read to its end, its document, and their number.
+
+        The quick reading refuses what it cannot hold exactly, and a cut that went wrong. The
+        checked one keeps everything that is whole.
+        """
         try:
-            document = Document(source)
-            pieces = document.pieces(exact=exact)
-            load(source, pieces, lambda listed: select(trace_id, listed), exact)
-            return source, document.metadata()
+            return self._attempt(load, None)
+        except IrregularError:
+            self._losses.close()
+            self._losses = Losses(self._out / "losses.json")
+        from trace_sql import engine
+
+        with engine.connect(config={"threads": "1"}) as checker:
+
+            def count(piece: bytes) -> int | None:
+                try:
+                    row = checker.execute(count_sql(), [f"[{piece.decode()}]"]).fetchone()
+                except UnicodeDecodeError:
+                    return None
+                return row[0] if row else None
+
+            return self._attempt(load, count)
+
+    def _attempt(self, load: _Load, count: Count | None) -> tuple[Source, Document, int]:
+        source = Source(self._file.path, self._file.member, self._progress)
+        failures: list[BaseException] = []
+        try:
+            document = Document(source, self._losses, self._file.document, count)
+            pieces = document.pieces()
+            first = next(pieces, b"")
+
+            def select(listed: str) -> str:
+                if count is not None:
+                    return careful_sql(self._trace_id, listed)
+                return quick_sql(self._trace_id, listed, document.separator, epoch=_is_epoch(first))
+
+            with _explained(source, count is not None, failures):
+                kept = _noting(itertools.chain([first] if first else [], pieces), failures)
+                n_events = load(source, kept, select)
+            if count is not None and n_events != document.n_counted:
+                raise TraceSqlError(
+                    f"{source.label}: {n_events} rows of {document.n_counted} events; this is an"
+                    " error of the reader, please report it"
+                )
+            return source, document, n_events
         finally:
             source.close()
 
-    for select in (quick_sql, careful_sql):
-        try:
-            return attempt(select, False)
-        except NotATraceError:
-            raise
-        except (IrregularError, BadInputError):
-            continue
-    return attempt(careful_sql, True)
+
+_Load = Callable[[Source, Iterator[bytes], Select], int]
+"""Loads the events of pieces; returns their number."""
 
 
-class _Table:
-    """Loads events into FLAT_EVENTS of `workspace`; raises _LargeError where they are many.
+def _is_epoch(piece: bytes) -> bool:
+    return any(len(digits) > _EPOCH_DIGITS for digits in _FIRST_TIME.findall(piece, 0, 1 << 16))
 
-    Pieces go through files under `out`: the engine reads them on all cores and holds few at once,
-    and to load what would let it scan a stream takes longer than to parse a small file.
-    """
 
-    workspace: engine.Workspace
-
-    def __init__(self, out: Path) -> None:
-        self._folder = out / "pieces"
-
-    def load(self, source: Source, pieces: Iterator[bytes], select: _Select, exact: bool) -> None:
-        from trace_sql import engine
-
-        if source.file_bytes > _SMALL:
+def _bounded(source: Source, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the pieces of a small file; raises _LargeError where it is none."""
+    for piece in pieces:
+        if source.raw_bytes > _SMALL:
             raise _LargeError
-        self._folder.mkdir(exist_ok=True)
-        try:
-            listed = self._written(source, pieces)
-            # Behind the reading, which the engine is opened beside.
-            self.workspace = engine.Workspace()
-            engine.use_threads(None)
-            with _explained(source, exact, []):
-                self.workspace.connection.execute(f"create table {FLAT_EVENTS} as {select(listed)}")
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _written(self, source: Source, pieces: Iterator[bytes]) -> str:
-        """Write the pieces; return the SELECT that reads them."""
-        paths: list[Path] = []
-        for piece in pieces:
-            if source.raw_bytes > _SMALL:
-                raise _LargeError
-            paths.append(self._folder / str(len(paths)))
-            paths[-1].write_bytes(b"[" + piece + b"]")
-        if not paths:
-            return "select '[]' as piece"
-        return f"select content as piece from read_text([{', '.join(map(sql_string, paths))}])"
+        yield piece
 
 
-def _into_file(connection: engine.DuckDBPyConnection, target: Path) -> _Load:
-    """Return what writes a Parquet file while the pieces come in, bounded in memory."""
-
-    def load(source: Source, pieces: Iterator[bytes], select: _Select, exact: bool) -> None:
-        # The package, not only the engine, lets it scan what pyarrow makes.
-        import duckdb  # noqa: F401
-        import pyarrow as pa
-
-        schema = pa.schema([("piece", pa.string())])
-        failures: list[BaseException] = []
-
-        def batches() -> Iterator[Any]:
-            # One piece a batch: DuckDB holds a whole batch, unnested, in memory.
-            try:
-                for text in map(_as_list, pieces):
-                    yield pa.record_batch([pa.array([text], type=pa.string())], schema=schema)
-            except BaseException as error:
-                failures.append(error)
-                raise
-
-        reader = pa.RecordBatchReader.from_batches(schema, batches())
-        connection.register("piece_stream", reader)
-        with _explained(source, exact, failures):
-            _copy(connection, f"({select('from piece_stream')})", target)
-        connection.unregister("piece_stream")
-
-    return load
+def _noting(pieces: Iterator[bytes], failures: list[BaseException]) -> Iterator[bytes]:
+    """Yield the pieces, and note what stops them: the engine passes on only its message."""
+    try:
+        yield from pieces
+    except BaseException as error:
+        failures.append(error)
+        raise
 
 
 @contextmanager
-def _explained(source: Source, exact: bool, failures: list[BaseException]) -> Iterator[None]:
-    """Raise what the engine's error means; `failures` of a stream come first.
-
-    DuckDB passes on only the message of what stops the stream.
-    """
+def _explained(source: Source, checked: bool, failures: list[BaseException]) -> Iterator[None]:
+    """Raise what the engine's error means; `failures` of a stream come first."""
     from trace_sql import engine
 
     try:
         yield
-    except engine.IOException:
+    except (engine.IOException, engine.OutOfMemoryException):
         if not failures:
             raise
     except (engine.Error, UnicodeDecodeError) as error:
         # The latter where DuckDB quotes the input in its message and cuts it inside a character.
-        if not failures and not exact:
+        if not failures and not checked:
             raise IrregularError from error
         if not failures:
             what = f"events that the JSON reader refuses ({_first_line(error)})"
             raise source.bad(source.raw_bytes, what) from error
     if failures:
         raise failures[0]
-
-
-def _as_list(piece: bytes) -> str:
-    """Return the elements of a piece as a JSON list; IrregularError where they are not UTF-8."""
-    try:
-        return f"[{piece.decode()}]"
-    except UnicodeDecodeError as error:
-        raise IrregularError from error
 
 
 def _unwritten(out: Path, error: Exception) -> TraceSqlError:

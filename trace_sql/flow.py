@@ -8,7 +8,8 @@ from typing import Any
 
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
-from trace_sql.output import Column, Table, clean, json_text, render
+from trace_sql.output import Column, Table, json_text, render
+from trace_sql.safe_text import readable
 
 HOTTEST = 15
 """Kernels that the text form lists."""
@@ -68,7 +69,7 @@ def kernel_report(
             for row in rows
         ]
         body = render([*differing, *groups, *hottest], "table")
-        return "\n".join([*map(clean, heads), "", body])
+        return "\n".join([*map(readable, heads), "", body])
     if output_format == "compute-flow":
         flows = [flow_table(db, place) for place in places]
         return render([*model_summary(config), *flows, *differing], "table")

@@ -1,8 +1,9 @@
 """Tables as text, JSON, CSV or Markdown: what goes to stdout.
 
 Names in a trace are data. Control characters come out as escapes in every format, Markdown's own
-marks are escaped, and CSV text that a spreadsheet would run as a formula is quoted, so that no name
-can move a cursor, break a table or start a program.
+marks and links are escaped, and CSV text that a spreadsheet would run as a formula gets a quote
+before it, so that no name can move a cursor, break a table or start a program. JSON gives back what
+went in, character by character; tables for people end a text that no one would read to its end.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ import csv
 import io
 import json
 import math
-import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
+
+from trace_sql.safe_text import clean, escaped, odd_characters, readable
 
 FORMATS = ("table", "json", "csv", "markdown")
 WIDTH = 100
 """Columns of a terminal that a table must fit."""
 _NARROWEST = 12
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What starts a formula in a spreadsheet, the wide forms in East Asian ones."""
 
 
 @dataclass(frozen=True)
@@ -86,29 +90,9 @@ def json_text(content: Any) -> str:
     NaN and infinities, which JSON cannot say, become null.
     """
     text = json.dumps(_json_value(content), indent=2, ensure_ascii=False, allow_nan=False)
-    if not text.replace("\n", "").isprintable():
-        # Beyond the C0 controls, which json escapes, a terminal obeys C1 and bidi controls.
-        text = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
-    return text + "\n"
-
-
-def clean(text: str) -> str:
-    """Return text that is safe on a terminal: control and format characters as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
-
-
-def escaped(text: str) -> str:
-    """Return text with Markdown's own marks escaped, so that it shows as it is."""
-    for mark in "\\`*|<>[]~$":
-        text = text.replace(mark, "\\" + mark)
-    # An underscore inside a word is no mark, and names are full of them.
-    text = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
-    return text.replace("&", "&amp;")
+    # Line breaks in it are its own: json escapes those of the content, as all C0 controls.
+    odd = odd_characters(text) - {"\n"}
+    return text.translate({ord(char): json.dumps(char)[1:-1] for char in odd}) + "\n"
 
 
 def _objects(table: Table) -> list[dict[str, Any]]:
@@ -151,7 +135,7 @@ def _csv_value(value: Any) -> Any:
 
 def _csv_text(text: str) -> str:
     text = clean(text)
-    if text.startswith(_FORMULA):
+    if text.lstrip().startswith(_FORMULA):
         try:
             float(text)
         except ValueError:
@@ -171,14 +155,14 @@ def _cell(column: Column, value: Any) -> str:
     if isinstance(value, list | tuple):
         return ",".join(_cell(column, item) for item in value) or "-"
     if isinstance(value, dict):
-        return ", ".join(f"{clean(str(k))}={_cell(column, value[k])}" for k in value) or "-"
-    return clean(str(value))
+        return ", ".join(f"{readable(str(k))}={_cell(column, value[k])}" for k in value) or "-"
+    return readable(str(value))
 
 
 def _markdown(table: Table) -> str:
     numeric = [_is_numeric(table, index) for index in range(len(table.columns))]
-    headings = [escaped(clean(column.heading)) for column in table.columns]
-    lines = [f"## {clean(table.title)}", ""] if table.title else []
+    headings = [escaped(readable(column.heading)) for column in table.columns]
+    lines = [f"## {escaped(readable(table.title))}", ""] if table.title else []
     lines.append("| " + " | ".join(headings) + " |")
     lines.append("|" + "|".join("---:" if number else "---" for number in numeric) + "|")
     for row in table.rows:
@@ -188,14 +172,14 @@ def _markdown(table: Table) -> str:
 
 
 def _text(table: Table) -> str:
-    title = _fold(clean(table.title), WIDTH) if table.title else []
+    title = _fold(readable(table.title), WIDTH) if table.title else []
     table, added = _fitting(table)
     cells = _cells(table)
     widths = _widths(table, cells)
     if _total(widths) > WIDTH:
         return "\n".join([*title, *_records(table, cells)]) + "\n"
     numeric = [_is_numeric(table, index) for index in range(len(table.columns))]
-    headings = [clean(column.heading) for column in table.columns]
+    headings = [readable(column.heading) for column in table.columns]
     lines = [*title, *_folded(headings, widths, numeric)]
     lines.append("  ".join("-" * width for width in widths))
     for row in cells:
@@ -233,7 +217,7 @@ def _fitting(table: Table) -> tuple[Table, list[str]]:
 
 def _records(table: Table, cells: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table too wide to stand as one: a block a row, a line a column."""
-    headings = [clean(column.heading) for column in table.columns]
+    headings = [readable(column.heading) for column in table.columns]
     width = min(max(map(_width, headings)), WIDTH // 2)
     lines = []
     for number, row in enumerate(cells, 1):
@@ -275,10 +259,12 @@ def _fold(text: str, width: int) -> list[str]:
 
 def _widths(table: Table, cells: Sequence[Sequence[str]]) -> list[int]:
     widths = [
-        max([_width(clean(column.heading)), *(_width(row[index]) for row in cells)])
+        max([_width(readable(column.heading)), *(_width(row[index]) for row in cells)])
         for index, column in enumerate(table.columns)
     ]
     elastic = [index for index, column in enumerate(table.columns) if column.wrap]
+    for index in elastic:
+        widths[index] = min(widths[index], WIDTH)
     while _total(widths) > WIDTH:
         widest = max(elastic, key=lambda index: widths[index], default=None)
         if widest is None or widths[widest] <= _NARROWEST:
@@ -299,10 +285,17 @@ def _is_numeric(table: Table, index: int) -> bool:
 
 
 def _width(text: str) -> int:
+    """Return the columns of a terminal that printable text takes."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+    return sum(map(_char_width, text))
+
+
+@cache
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def _padded(text: str, width: int, right: bool) -> str:

@@ -1,8 +1,9 @@
 """What the analysis of a trace needs to know beside its events: parameter rows and the SQL.
 
 Both are worked out from the profiles and templates, which takes longer than to analyse a small
-trace; so they are kept, like Python's own compiled files, in the package's `__pycache__`. The store
-would not do: what it holds is data, and SQL read from there would be run.
+trace; so they are kept, like Python's own compiled files, in the package's `__pycache__`, or where
+nothing may be written there in a folder that is this user's alone. The store would not do: what it
+holds is data that may come from anyone, and SQL read from there would be run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from trace_sql import __version__
-from trace_sql.resources import data_folder
+from trace_sql.resources import cache_folder, data_folder
 from trace_sql.settings import Settings
 from trace_sql.views import load_views, render
 
@@ -30,7 +31,7 @@ _TRACE = "\0trace"
 _KEPT = 16
 """Plans kept: one is asked for with each model or option."""
 
-_SPOKEN = ("run", "tags", "name", "config_path", "phase")
+_SPOKEN = ("run", "tags", "name", "config_path", "phase", "paths")
 """Settings that neither a plan nor a stored view depends on."""
 
 
@@ -48,9 +49,10 @@ def fingerprint() -> str:
     from trace_sql import engine
 
     digest = hashlib.blake2b(f"{__version__} {engine.__version__}".encode(), digest_size=8)
-    for name, pattern in (("sql", "*/*.sql"), ("profiles", "*.toml")):
-        for path in sorted(data_folder(name).glob(pattern)):
-            digest.update(path.name.encode() + path.read_bytes())
+    for view in load_views().values():
+        digest.update(f"{view.name} {view.text}".encode())
+    for path in sorted(data_folder("profiles").glob("*.toml")):
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -63,13 +65,11 @@ def settings_key(settings: Settings) -> str:
 
 def make_plan(trace_id: str, settings: Settings) -> Plan:
     """Return the plan for a trace; raises what `parameters` raises."""
-    kept = _folder() / f"plan-{fingerprint()}-{_code()}-{settings_key(settings)}.json"
-    try:
-        content = json.loads(kept.read_bytes())
-        plan = Plan(content["rows"], content["sql"])
-    except (OSError, ValueError, LookupError, TypeError):
+    name = f"plan-{fingerprint()}-{_code()}-{settings_key(settings)}.json"
+    plan = _kept(name)
+    if plan is None:
         plan = _worked_out(settings)
-        _keep(plan, kept)
+        _keep(plan, name)
     rows = {
         table: [[trace_id if value == _TRACE else value for value in row] for row in listed]
         for table, listed in plan.rows.items()
@@ -88,8 +88,32 @@ def _worked_out(settings: Settings) -> Plan:
     )
 
 
-def _folder() -> Path:
-    return Path(cache_from_source(__file__)).parent
+def _folders() -> list[Path]:
+    """Folders that may hold kept plans; what is in the last one must be ours to be trusted."""
+    package = Path(cache_from_source(__file__)).parent
+    try:
+        return [package, cache_folder() / "trace_sql_plans"]
+    except RuntimeError:
+        return [package]
+
+
+def _kept(name: str) -> Plan | None:
+    for folder in filter(_is_safe, _folders()):
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            content = json.loads((folder / name).read_bytes())
+            return Plan(content["rows"], content["sql"])
+    return None
+
+
+def _is_safe(folder: Path) -> bool:
+    """Whether nobody but this user, or who installed the package, could have written there."""
+    if folder.parent == Path(__file__).parent or not hasattr(os, "getuid"):
+        return True
+    try:
+        stat = folder.stat()
+    except OSError:
+        return False
+    return stat.st_uid == os.getuid() and not stat.st_mode & 0o022
 
 
 @cache
@@ -102,18 +126,23 @@ def _code() -> str:
     return hashlib.blake2b(repr(stats).encode(), digest_size=4).hexdigest()
 
 
-def _keep(plan: Plan, target: Path) -> None:
-    if sys.dont_write_bytecode:
-        return
+def _keep(plan: Plan, name: str) -> None:
+    # Only saves time: there may be no place that can be written.
+    for folder in _folders()[1 if sys.dont_write_bytecode else 0 :]:
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_safe(folder):
+                _write(plan, folder / name)
+                return
+
+
+def _write(plan: Plan, target: Path) -> None:
+    old = sorted(target.parent.glob("plan-*"), key=lambda path: path.stat().st_mtime)
+    for path in old[: max(0, len(old) - _KEPT + 1)]:
+        path.unlink(missing_ok=True)
     part = target.with_suffix(f".{os.getpid()}.{os.urandom(4).hex()}")
-    # Only saves time: the package may stand where nothing can be written.
-    with contextlib.suppress(OSError):
-        target.parent.mkdir(exist_ok=True)
-        old = sorted(target.parent.glob("plan-*"), key=lambda path: path.stat().st_mtime)
-        for path in old[: max(0, len(old) - _KEPT + 1)]:
-            path.unlink(missing_ok=True)
-        try:
-            part.write_text(json.dumps({"rows": plan.rows, "sql": plan.sql}), encoding="utf-8")
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+    try:
+        part.write_text(json.dumps({"rows": plan.rows, "sql": plan.sql}), encoding="utf-8")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

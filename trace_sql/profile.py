@@ -41,7 +41,7 @@ __all__ = [
     "parse_hits",
 ]
 
-_CONFIDENCE = ("golden", "trace", "source")
+_CONFIDENCE = ("golden", "trace", "source", "words")
 _LAST = ("epilogue", "block")
 _SIDES = ("begin", "end")
 _KEYS = {
@@ -162,7 +162,8 @@ def _check_patterns(profiles: Mapping[str, Profile]) -> None:
         for where, pattern in _patterns(profile)
     ]
     test = "SELECT regexp_matches('', pattern) FROM (SELECT unnest(?) AS pattern)"
-    with engine.connect() as connection:
+    with engine.Workspace() as workspace:
+        connection = workspace.connection
         try:
             connection.execute(test, [[pattern for _, pattern in patterns]]).fetchall()
         except engine.Error:

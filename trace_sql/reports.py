@@ -39,26 +39,27 @@ def pass_table(
     `full` adds what a line of a terminal has no room for: kind, requests, and how they are known.
     Raises TraceSqlError where no pass is of `phase`.
     """
+    passes = db.query("from pass_table where trace_id = ? order by pass_no", [trace_id]).dicts()
+    told = any(row["n_tokens"] is not None for row in passes)
     # Headings fold where long numbers or words would make the table too wide.
-    told, tight = db.query(
-        "select bool_or(n_tokens is not null), max(coalesce(n_tokens, 0)) >= 10000"
-        " or max(end_s) >= 10 or max(length(coalesce(label, ''))) > 7"
-        " from pass_table where trace_id = ?",
-        [trace_id],
-    ).rows[0]
+    tight = any(
+        (row["n_tokens"] or 0) >= 10000 or (row["end_s"] or 0) >= 10 or len(row["label"] or "") > 7
+        for row in passes
+    )
     columns = (
         Column("pass_no", "Fwd#"),
         Column("start_s", "Start(s)", _S),
         Column("end_s", "End(s)", _S),
         Column("duration_ms", "Duration(ms)", _MS),
-        Column("avg_layer_ms", "Avg Layer(ms)", _MS, wrap=bool(tight)),
-        Column("first_layer_ms", "First Layer(ms)", _MS, wrap=bool(tight)),
+        Column("avg_layer_ms", "Avg Layer(ms)", _MS, wrap=tight),
+        Column("first_layer_ms", "First Layer(ms)", _MS, wrap=tight),
         Column("phase" if full else "label", "Phase"),
         *((Column("n_tokens", "Tok"),) if told or full else ()),
         *(_PASS_DETAILS if full else ()),
         Column("notes", "Notes", wrap=True),
     )
-    table = view_table(db, "passes", "Forward passes", columns, "pass_table", trace_id, "pass_no")
+    rows = [tuple(row[column.key] for column in columns) for row in passes]
+    table = Table("passes", "Forward passes", columns, rows)
     return _of_phase(db, trace_id, table, phase)
 
 
@@ -292,11 +293,10 @@ def perfetto_tables(
 def _labels(db: Database, trace_id: str) -> list[str]:
     """Columns in which the trace spends time; the last one, the rest, is always there."""
     rows = db.query(
-        "select label from layer_column_table where trace_id = ? group by label"
-        " having max(sum_dur_ms) > 0 or label = 'Other' order by min(position)",
+        "select label from column_times where trace_id = ? and sum_dur_ns > 0 order by position",
         [trace_id],
     ).rows
-    return [row[0] for row in rows]
+    return [*(label for (label,) in rows if label != "Other"), "Other"]
 
 
 def _by_key(result: Result) -> dict[tuple[Any, ...], Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from trace_sql.errors import UsageError
-from trace_sql.output import clean
+from trace_sql.errors import RefusedError, UsageError
+from trace_sql.inputs import member_of, single
+from trace_sql.progress import Progress
+from trace_sql.safe_text import utf8
 from trace_sql.store import Settings, Store
 
 
@@ -26,6 +26,7 @@ def settings_from(store: Store, options: dict[str, Any]) -> Settings:
 
     `start` and `end` are seconds from what the Perfetto UI shows as zero.
     """
+    options = {key: utf8(one) if isinstance(one, str) else one for key, one in options.items()}
     config = options.get("config")
     capture = options.get("capture")
     start, end = options.get("start"), options.get("end")
@@ -34,7 +35,7 @@ def settings_from(store: Store, options: dict[str, Any]) -> Settings:
     return Settings(
         run=options.get("run"),
         tags=_tags(options.get("tag") or ()),
-        config_path=str(config) if config else None,
+        config_path=utf8(str(config)) if config else None,
         config=read_config(config) if config else None,
         profile=options.get("profile"),
         num_layers=options.get("num_layers"),
@@ -58,58 +59,36 @@ def find_trace(store: Store, text: str) -> str:
     path = Path(text)
     if path.is_dir():
         raise UsageError(f"{text} is a folder; `trace-sql ingest {text}` takes all its traces")
-    if path.is_file():
-        known = store.find_path(path)
-        if known is not None:
-            return known
-        with Progress(f"ingesting {path.name}") as progress:
-            return store.take_in(path, progress=progress.bytes).trace_id
+    if path.exists() or member_of(path):
+        known = _stored(store, path)
+        documents = store.documents(known)
+        if len(documents) > 1:
+            raise RefusedError(
+                f"{text} holds {len(documents)} traces, one behind the other; name one of"
+                f" {', '.join(documents)} (`trace-sql traces` shows their ranks)"
+            )
+        return known
     if path.suffix in (".json", ".gz") or len(path.parts) > 1:
         raise UsageError(f"{text}: no such file")
     return store.resolve(text)
 
 
-class Progress:
-    """One line on stderr that says how far long work is; nothing where stderr is no terminal.
-
-    The line is there inside a `with` block and goes away with it.
-    """
-
-    def __init__(self, what: str) -> None:
-        self._what = clean(what)
-        self._start = time.monotonic()
-        self._shown = False
-
-    def bytes(self, done: int, total: int) -> None:
-        """Show bytes of the file read so far and in all."""
-        self._show(f"{100 * done / max(total, 1):3.0f} % of {total / 1e6:.1f} MB", done, total)
-
-    def count(self, done: int, total: int) -> None:
-        """Show items done so far and in all."""
-        self._show(f"{done} of {total}", done, total)
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
-
-    def _show(self, text: str, done: int, total: int) -> None:
-        elapsed = time.monotonic() - self._start
-        # Short work needs no line.
-        if not sys.stderr.isatty() or elapsed < 0.3:
-            return
-        left = elapsed * (total - done) / done if done else 0.0
-        sys.stderr.write(f"\r\033[K{self._what}: {text}, {left:.0f} s left")
-        sys.stderr.flush()
-        self._shown = True
+def _stored(store: Store, path: Path) -> str:
+    """Return the trace_id of the one trace that a path names; it is ingested unless it is known."""
+    known = store.find_path(path) if path.is_file() else None
+    if known is not None:
+        return known
+    one = single(path)
+    known = store.find_path(one.path, one.member) if one.member else None
+    if known is not None:
+        return known
+    with Progress(f"ingesting {path.name}") as progress:
+        return store.take_in(one.path, progress=progress.bytes, member=one.member).trace_id
 
 
 def _tags(pairs: tuple[str, ...]) -> dict[str, str] | None:
     tags = {}
-    for pair in pairs:
+    for pair in map(utf8, pairs):
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise UsageError(f"--tag {pair!r}: give it as key=value")

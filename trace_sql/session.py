@@ -40,6 +40,7 @@ class Session:
                     entry.settings.run,
                     entry.settings.tags or {},
                     entry.settings.config_path,
+                    entry.settings.paths,
                 )
                 for entry in entries
             ],
@@ -100,6 +101,8 @@ class FileSession(Session):
         super().__init__(connection, close, set(), entries)
         events = [entry.events_path for entry in entries]
         self._relation("raw_events", BASE_TABLES["raw_events"], events, numbered=True)
+        losses = [entry.losses_path for entry in entries]
+        self._relation("raw_losses", BASE_TABLES["raw_losses"], losses)
         facts = [entry.facts_path for entry in entries]
         self._relation("raw_facts", BASE_TABLES["raw_facts"], facts)
 

@@ -28,6 +28,8 @@ class Settings:
     capture: str | None = None
     """trace_id of the graph-capture trace that belongs to this one."""
     name: str | None = None
+    paths: list[str] | None = None
+    """Further files of this content, as labels."""
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were given, by name."""
@@ -35,8 +37,13 @@ class Settings:
         return {key: value for key, value in values.items() if value is not None}
 
     def merged(self, newer: Settings) -> Settings:
-        """Return these settings with what `newer` gives in their place, tags one by one."""
+        """Return these settings with what `newer` gives in their place.
+
+        Tags are replaced one by one, and paths are added.
+        """
         given = newer.given()
         if newer.tags is not None:
             given["tags"] = {**(self.tags or {}), **newer.tags}
+        if newer.paths is not None:
+            given["paths"] = list(dict.fromkeys([*(self.paths or []), *newer.paths]))
         return replace(self, **given)

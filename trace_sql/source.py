@@ -1,14 +1,18 @@
-"""The bytes of a trace file: decompressed, counted and hashed while they are read."""
+"""The bytes of a trace: unpacked, counted and hashed while they are read."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
 
-from trace_sql.errors import BadInputError
+from trace_sql.byte_streams import Stream, first_bytes, unpacked
+from trace_sql.container import located, looks_packed
+from trace_sql.errors import BadInputError, NotATraceError
+from trace_sql.formats import HEAD_BYTES, recognise
+from trace_sql.safe_text import utf8
 
 Progress = Callable[[int, int], None]
 """Called with bytes of the file read so far and bytes of the file in all."""
@@ -16,65 +20,78 @@ Progress = Callable[[int, int], None]
 CHUNK_BYTES = 1 << 20
 
 
-class _Tally(io.RawIOBase):
-    """The file as stored, counting, hashing and reporting what is read from it."""
+@dataclass(frozen=True)
+class TraceFile:
+    """What becomes one trace: a file, or `member` of an archive, and which document in it."""
 
-    def __init__(self, file: IO[bytes], size: int, progress: Progress | None) -> None:
-        self._file = file
+    path: Path
+    member: str | None = None
+    document: int = 0
+
+
+class _Tally:
+    """A stream, counting, hashing and reporting what is read from it."""
+
+    def __init__(self, stream: Stream, size: int, progress: Progress | None) -> None:
+        self._stream = stream
         self._size = size
         self._progress = progress
         self._done = 0
         self.hash = hashlib.blake2b()
+        self.damage: str | None = None
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
         self._done += len(data)
         self.hash.update(data)
+        self.damage = self._stream.damage
         if self._progress and data:
             self._progress(self._done, self._size)
-        return len(data)
+        return data
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 class Source:
-    """A file opened for reading once, from start to end; gzip is told by its first bytes.
+    """A trace opened for reading once, from start to end: a file, or `member` of an archive.
 
-    `raw_bytes` counts the decompressed bytes given out so far, `file_bytes` is the size of the
-    file. Raises BadInputError where the file cannot be opened.
+    How it is packed is told by its first bytes. `raw_bytes` counts the bytes of text given out so
+    far, `file_bytes` is the size of the file or member, `label` what people call it. Raises
+    BadInputError where it cannot be opened, NotATraceError where it is of another format.
     """
 
-    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+    def __init__(
+        self, path: Path, member: str | None = None, progress: Progress | None = None
+    ) -> None:
         self.path = path
+        self.member = member
+        self.label = label(path, member)
         self.raw_bytes = 0
+        self.damage: str | None = None
+        """Why the text ends too early or is in doubt, known when `read` has given b""."""
+        open_stored, self.file_bytes = located(path, member)
+        self._tally = _Tally(open_stored(), self.file_bytes, progress)
         try:
-            self._file = path.open("rb")
-            self.file_bytes = path.stat().st_size
-        except OSError as error:
-            raise BadInputError(
-                f"{path}: cannot be opened ({error.strerror}); give a readable trace file"
-            ) from error
-        self._tally = _Tally(self._file, self.file_bytes, progress)
-        stored = io.BufferedReader(self._tally, CHUNK_BYTES)
-        self._stream: IO[bytes] = stored
-        self._damage: tuple[type[Exception], ...] = (OSError,)
-        try:
-            self._open_stream(stored)
+            self._text = unpacked(self._tally, open_stored, self.file_bytes, self.label)
+            self._head = first_bytes(self._text, HEAD_BYTES)
+            self._refuse_foreign()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
-    def _open_stream(self, stored: io.BufferedReader[_Tally]) -> None:
-        if stored.peek(2)[:2] == b"\x1f\x8b":
-            from isal import igzip, isal_zlib
-
-            self._stream = igzip.open(stored)  # type: ignore[no-untyped-call]
-            self._damage += (cast(type[Exception], isal_zlib.error),)
+    def _refuse_foreign(self) -> None:
+        head = self._head
+        if looks_packed(head):
+            what = "an archive inside an archive" if self.member else "an archive"
+            raise NotATraceError(f"{self.label}: {what}; unpack it, or `ingest` it")
+        foreign = recognise(head, Path(self.member or self.path).name)
+        # Of text the reader says more.
+        if foreign and not foreign.text:
+            raise NotATraceError(f"{self.label}: {foreign}")
 
     def close(self) -> None:
-        self._file.close()
+        self._tally.close()
 
     @property
     def content_hash(self) -> str:
@@ -84,20 +101,39 @@ class Source:
     def bad(self, offset: int, what: str, event: int | None = None) -> BadInputError:
         """Return the error for `what` at decompressed byte `offset`, in event number `event`."""
         where = "" if event is None else f", event {event}"
-        return BadInputError(f"{self.path}: byte {offset}{where}: {what}")
+        return BadInputError(f"{self.label}: byte {offset}{where}: {what}")
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
-        """Return up to `size` more decompressed bytes, empty at the end of the file.
+        """Return 1 to `size` more bytes of text; b"" at its end, or where `damage` begins.
 
-        Raises BadInputError for a gzip stream that is cut or damaged.
+        Raises BadInputError where the file cannot be read, or unpacks to far more than traces do.
         """
-        try:
-            data = self._stream.read(size)
-        except EOFError as error:
-            what = "the gzip stream ends early; copy the file again or wait for its writer"
-            raise self.bad(self.raw_bytes, what) from error
-        except self._damage as error:
-            what = f"cannot be read or decompressed ({error}); copy the file again"
-            raise self.bad(self.raw_bytes, what) from error
+        if self._head:
+            data, self._head = self._head[:size], self._head[size:]
+        else:
+            data = self._text.read(size)
         self.raw_bytes += len(data)
+        if not data:
+            self.damage = self._text.damage
+            # What follows the damage is still part of what the file is known by.
+            while self._tally.read(CHUNK_BYTES):
+                pass
         return data
+
+
+def label(path: Path, member: str | None = None) -> str:
+    """Return what people call a trace: the path, and for a member of an archive `path!member`."""
+    return utf8(str(path) if member is None else f"{path}!{member}")
+
+
+def content_hash(path: Path, member: str | None = None) -> str:
+    """Return the `content_hash` that a Source would have; the file is read, but not unpacked.
+
+    Raises BadInputError where it cannot be read.
+    """
+    digest = hashlib.blake2b()
+    open_stored, _ = located(path, member)
+    with closing(open_stored()) as stored:
+        while data := stored.read(CHUNK_BYTES):
+            digest.update(data)
+    return digest.hexdigest()

@@ -1,42 +1,39 @@
 """The folder of flattened traces: one subfolder a trace, named by its content.
 
-    <folder>/v<SCHEMA_VERSION>/traces/<trace_id>/{events,facts}.parquet, settings.json
+    <folder>/v<SCHEMA_VERSION>/traces/<trace_id>/{events,losses,facts}.parquet, settings.json
     <folder>/v<SCHEMA_VERSION>/paths/<key>.json    what a file was when it was last hashed
     <folder>/v<SCHEMA_VERSION>/tmp/<host>.<pid>.<random>/    an ingest in progress
 
-A trace folder appears by one rename, so a reader sees a whole trace or none.
+A trace folder appears by one rename, so a reader sees a whole trace or none. Of a file that holds
+several documents the first has the id of the file and appears last, the others are <id>.1, <id>.2.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trace_sql.arrival import Arrival, Made, make_document
 from trace_sql.background import Background
 from trace_sql.errors import BadInputError, TraceSqlError, UsageError
 from trace_sql.events import SCHEMA_VERSION
-from trace_sql.inputs import trace_name
+from trace_sql.losses import refuse_losses
+from trace_sql.path_memory import PathMemory, content_id, identity_of, write_json
 from trace_sql.settings import Settings
-from trace_sql.work_folder import make_work_folder
+from trace_sql.source import TraceFile
 
 if TYPE_CHECKING:
     from trace_sql import engine
-    from trace_sql.flatten import Flattened
 
 __all__ = ["Ingested", "Settings", "Store", "TraceEntry", "default_folder"]
-
-_ID_DIGITS = 12
-_SETTLED_NS = 2_000_000_000
-"""A file changed less than this before it was hashed may change again within one tick."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,8 @@ class Ingested:
     name: str
     fresh: bool
     """False where the store held the trace already."""
+    further: tuple[Ingested, ...] = ()
+    """The other documents of the file."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +58,12 @@ class TraceEntry:
         return self.folder / "events.parquet"
 
     @property
+    def losses_path(self) -> Path:
+        return self.folder / "losses.parquet"
+
+    @property
     def facts_path(self) -> Path:
         return self.folder / "facts.parquet"
-
-
-@dataclass
-class _Arrival:
-    """A trace whose files are being written; `new` says whether no other process was first."""
-
-    trace_id: str
-    settings: Settings
-    new: bool = True
 
 
 def default_folder() -> Path:
@@ -88,16 +82,24 @@ def default_folder() -> Path:
 
 
 class Store:
-    """The traces under `folder`; nothing is created before the first ingest."""
+    """The traces under `folder`; nothing is created before the first ingest.
 
-    def __init__(self, folder: Path) -> None:
+    With `strict` a file that cannot be read as it stands is refused. The engine takes no more than
+    `memory_limit` bytes while it flattens a large file.
+    """
+
+    def __init__(
+        self, folder: Path, *, strict: bool = False, memory_limit: int | None = None
+    ) -> None:
         self.folder = folder
+        self.strict = strict
+        self.memory_limit = memory_limit
         root = folder / f"v{SCHEMA_VERSION}"
         self._traces = root / "traces"
-        self._paths = root / "paths"
-        self._tmp = root / "tmp"
+        self._paths = PathMemory(root / "paths")
+        self.tmp = root / "tmp"
         self._background = Background()
-        self._arrival: _Arrival | None = None
+        self._arrival: Arrival | None = None
         self._flat: tuple[str, engine.Workspace] | None = None
 
     def ingest(
@@ -105,14 +107,16 @@ class Store:
         path: Path,
         settings: Settings | None = None,
         progress: Callable[[int, int], None] | None = None,
+        member: str | None = None,
     ) -> Ingested:
         """Flatten the trace file `path` into the store, unless its content is there already.
 
-        `settings` are merged into those the trace has. `progress` gets bytes of the file
-        flattened and in all. Raises BadInputError where `path` is no whole trace or changes
-        while it is read, TraceSqlError where the store cannot be written.
+        `member` is the trace in an archive. `settings` are merged into those the trace has.
+        `progress` gets bytes of the file flattened and in all. Raises BadInputError where `path`
+        is no trace or changes while it is read, LossyError where the store is strict and `path` is
+        damaged, TraceSqlError where the store cannot be written.
         """
-        ingested = self.take_in(path, settings, progress)
+        ingested = self.take_in(path, settings, progress, member)
         if ingested.fresh:
             ingested = replace(ingested, fresh=self.settle())
         return ingested
@@ -122,6 +126,7 @@ class Store:
         path: Path,
         settings: Settings | None = None,
         progress: Callable[[int, int], None] | None = None,
+        member: str | None = None,
     ) -> Ingested:
         """Do what `ingest` does, but leave the files of a small trace to be written meanwhile.
 
@@ -129,16 +134,34 @@ class Store:
         `settle` on, which raises what goes wrong with them.
         """
         settings = settings or Settings()
-        before = _identity(path)
-        trace_id = self._remembered(path, before) or _content_id(path)
+        file = TraceFile(path, member)
+        before = identity_of(file)
+        trace_id = self._paths.recall(file, before) or content_id(file)
         fresh = not self._holds(trace_id)
         if fresh:
             with self._writing():
-                self._flatten(path, before, trace_id, settings, progress)
+                self._flatten(file, before, trace_id, settings, progress)
         else:
-            self.change_settings(trace_id, settings)
-        self._remember(path, before, trace_id)
-        return Ingested(trace_id, self.entry(trace_id).name, fresh)
+            for one in self.documents(trace_id):
+                self._check(one)
+                self.change_settings(one, settings)
+        self._paths.remember(file, before, trace_id)
+        first, *further = (
+            Ingested(one, self.entry(one).name, fresh) for one in self.documents(trace_id)
+        )
+        return replace(first, further=tuple(further))
+
+    def documents(self, trace_id: str) -> list[str]:
+        """Return the trace_ids of all documents of the file that `trace_id` is the first of."""
+        found = [trace_id]
+        while (self._traces / f"{trace_id}.{len(found)}").is_dir():
+            found.append(f"{trace_id}.{len(found)}")
+        return found
+
+    def _check(self, trace_id: str) -> None:
+        """Raise LossyError where the store is strict and the trace was damaged."""
+        if self.strict and not self._arrives(trace_id):
+            refuse_losses(self.entry(trace_id).losses_path, self.entry(trace_id).name)
 
     def settle(self) -> bool:
         """Wait until what was taken in is written; say whether no other process was first.
@@ -164,18 +187,23 @@ class Store:
         flat, self._flat = self._flat, None
         return flat[1] if flat and flat[0] == trace_id else None
 
-    def find_path(self, path: Path) -> str | None:
+    def find_path(self, path: Path, member: str | None = None) -> str | None:
         """Return the trace_id of what is in the file `path` now, None if it is not stored.
 
-        An unchanged file is not read again. Raises BadInputError where it cannot be read.
+        An unchanged file is not read again. Raises BadInputError where it cannot be read,
+        LossyError where the store is strict and the trace was damaged.
         """
-        identity = _identity(path)
-        trace_id = self._remembered(path, identity)
+        file = TraceFile(path, member)
+        identity = identity_of(file)
+        trace_id = self._paths.recall(file, identity)
         if trace_id is None:
-            trace_id = _content_id(path)
+            trace_id = content_id(file)
             if self._holds(trace_id):
-                self._remember(path, identity, trace_id)
-        return trace_id if self._holds(trace_id) else None
+                self._paths.remember(file, identity, trace_id)
+        if not self._holds(trace_id):
+            return None
+        self._check(trace_id)
+        return trace_id
 
     def resolve(self, text: str) -> str:
         """Return the one trace_id that `text` names: an id, a name or the start of either.
@@ -189,6 +217,7 @@ class Store:
         starts = [e for e in entries if e.trace_id.startswith(text) or e.name.startswith(text)]
         found = exact or starts
         if len(found) == 1:
+            self._check(found[0].trace_id)
             return found[0].trace_id
         listed = ", ".join(f"{entry.trace_id} ({entry.name})" for entry in (found or entries)[:20])
         if found:
@@ -229,15 +258,17 @@ class Store:
         new = old.merged(settings)
         if new != old:
             with self._writing():
-                _write_json(self._traces / trace_id / "settings.json", new.given())
+                write_json(self._traces / trace_id / "settings.json", new.given())
 
     def _holds(self, trace_id: str) -> bool:
-        arriving = self._arrival is not None and self._arrival.trace_id == trace_id
-        return arriving or (self._traces / trace_id).is_dir()
+        return self._arrives(trace_id) or (self._traces / trace_id).is_dir()
+
+    def _arrives(self, trace_id: str) -> bool:
+        return self._arrival is not None and self._arrival.trace_id == trace_id
 
     def _flatten(
         self,
-        path: Path,
+        file: TraceFile,
         before: dict[str, Any],
         trace_id: str,
         settings: Settings,
@@ -245,63 +276,52 @@ class Store:
     ) -> None:
         """Flatten a file and have the result put in place beside what comes next."""
         from trace_sql import engine
-        from trace_sql.flatten import load
 
         self.settle()
         self._flat = None
         engine.open_early()
-        work = make_work_folder(self._tmp)
+        made: list[Made] = []
+        make = partial(
+            make_document,
+            folder=self.tmp,
+            trace_id=trace_id,
+            settings=settings,
+            progress=progress,
+            strict=self.strict,
+            memory_limit=self.memory_limit,
+        )
         try:
-            name = settings.name or trace_name(path)
-            flat = load(path, work, trace_id=trace_id, name=name, progress=progress)
-            if _identity(path) != before:
-                raise BadInputError(f"{path}: changed while it was read; wait for its writer")
-            named = replace(settings, name=name)
-            _write_json(work / "settings.json", named.given())
+            made.append(make(file))
+            for number in range(1, made[0].flat.n_documents):
+                made.append(make(replace(file, document=number)))
+            if identity_of(file) != before:
+                raise BadInputError(f"{file.path}: changed while it was read; wait for its writer")
+            for one in made[:0:-1]:
+                self._place(one)
         except BaseException:
-            shutil.rmtree(work, ignore_errors=True)
+            for one in made:
+                shutil.rmtree(one.work, ignore_errors=True)
             raise
-        self._flat = (trace_id, flat.workspace) if flat else None
-        self._arrival = arrival = _Arrival(trace_id, named)
-        self._background.do(lambda: self._place(arrival, work, flat))
+        first = made[0]
+        self._flat = (trace_id, first.flat.workspace) if first.flat.workspace else None
+        self._arrival = first.arrival
+        self._background.do(lambda: self._place(first))
 
-    def _place(self, arrival: _Arrival, work: Path, flat: Flattened | None) -> None:
+    def _place(self, made: Made) -> None:
         """Write what is still to be written of a trace and move it to where it is found."""
-        place = self._traces / arrival.trace_id
+        place = self._traces / made.arrival.trace_id
         try:
             with self._writing():
-                if flat is not None:
-                    flat.write(work)
+                made.flat.write(made.work)
                 self._traces.mkdir(parents=True, exist_ok=True)
                 try:
-                    work.rename(place)
+                    made.work.rename(place)
                 except OSError:
                     if not place.is_dir():
                         raise
-                    arrival.new = False
+                    made.arrival.new = False
         finally:
-            shutil.rmtree(work, ignore_errors=True)
-
-    def _path_file(self, path: Path) -> Path:
-        key = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=16).hexdigest()
-        return self._paths / f"{key}.json"
-
-    def _remembered(self, path: Path, identity: dict[str, Any]) -> str | None:
-        """Return the trace_id that `path` had when it was last hashed, None if it has changed."""
-        try:
-            known = json.loads(self._path_file(path).read_text(encoding="utf-8"))
-            trace_id = known.pop("trace_id")
-        except (OSError, ValueError, KeyError, AttributeError):
-            return None
-        return str(trace_id) if known == identity else None
-
-    def _remember(self, path: Path, identity: dict[str, Any], trace_id: str) -> None:
-        if time.time_ns() - max(identity["mtime_ns"], identity["ctime_ns"]) < _SETTLED_NS:
-            return
-        if self._remembered(path, identity) != trace_id:
-            # Only saves time: a store that cannot be written still answers.
-            with contextlib.suppress(OSError):
-                _write_json(self._path_file(path), {**identity, "trace_id": trace_id})
+            shutil.rmtree(made.work, ignore_errors=True)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -312,38 +332,3 @@ class Store:
                 f"{self.folder}: store cannot be written ({error.strerror or error}); free space"
                 " or set TRACE_SQL_STORE to another folder"
             ) from error
-
-
-def _identity(path: Path) -> dict[str, Any]:
-    """Return what tells a changed file: where it is, size, inode and times."""
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read ({error.strerror})") from error
-    return {
-        "path": str(path.absolute()),
-        "size": stat.st_size,
-        "inode": stat.st_ino,
-        "mtime_ns": stat.st_mtime_ns,
-        # Tools can set mtime back, not this one.
-        "ctime_ns": stat.st_ctime_ns,
-    }
-
-
-def _content_id(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "blake2b").hexdigest()[:_ID_DIGITS]
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write `path` so that it is whole or as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        part.write_text(json.dumps(content, indent=1), encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

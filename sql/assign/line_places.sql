@@ -35,21 +35,11 @@ with
     ),
 
     firsts as (
-        select
-            e.trace_id,
-            any_value(e.pass_no) as pass_no,
-            any_value(e.step) as step,
-            any_value(e.starts_whole) as starts_whole,
-            any_value(e.layers_line) as layers_line,
-            bool_or(m.launched) as launched
+        select e.trace_id, e.pass_no, e.step, e.starts_whole, r.confidence = 'words' as by_words
         from pass_edges as e
-        join
-            main_line as m
-            on m.trace_id = e.trace_id
-            and m.line_no >= e.prologue_line
-            and m.line_no < e.end_line
-        group by e.trace_id, e.pass_no
-        qualify row_number() over (partition by e.trace_id order by any_value(e.layers_line)) = 1
+        join pass_windows as p using (trace_id, pass_no)
+        join boundary_rules as r using (rule_key)
+        qualify row_number() over (partition by e.trace_id order by e.layers_line) = 1
     )
 
 select
@@ -72,6 +62,7 @@ select
                         o.last_pass is null
                         and (
                             f.pass_no > 0
+                            or (f.by_words and o.step is null)
                             or not f.starts_whole
                             or not o.launched
                             or (f.step is not null and o.step is null)

@@ -1,5 +1,5 @@
 -- One row a pass that holds, with where it begins on the main line: at the embedding, or at the
--- first kernel of the graph launch that holds layer 0.
+-- first kernel of the graph launch that holds layer 0, unless other passes share it.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -30,7 +30,12 @@ with
             and m.line_no < l.layers_line
         left join prepares as p on p.name = m.name
         where
-            (p.name is not null or m.category = 'sampling' or starts_with(m.name, 'Mem'))
+            (
+                p.name is not null
+                or m.is_head
+                or m.category = 'sampling'
+                or starts_with(m.name, 'Mem')
+            )
             and exists (
                 from main_line as e
                 where
@@ -70,8 +75,23 @@ with
             and m.graph = f.graph
             and m.line_no > l.prev_anchor
             and m.line_no <= l.layers_line
+        left join main_line as p on p.trace_id = l.trace_id and p.line_no = l.prev_anchor
+        asof left join
+            (select trace_id, line_no, graph from main_line where is_head) as h
+            on h.trace_id = l.trace_id
+            and h.line_no < l.layers_line
+        where l.has_first and p.graph is distinct from f.graph and h.graph is distinct from f.graph
+        group by l.trace_id, l.pass_no
+    ),
+
+    -- A step that begins with the layers shows that nothing of the pass is missing.
+    stepped as (
+        select l.trace_id, l.pass_no
+        from pass_layers as l
+        join main_line as m on m.trace_id = l.trace_id and m.step = l.step
         where l.has_first
         group by l.trace_id, l.pass_no
+        having min(m.line_no) >= any_value(l.layers_line)
     )
 
 select
@@ -80,7 +100,10 @@ select
         coalesce(e.line_no, l.layers_line), coalesce(g.line_no, l.layers_line), l.layers_line
     ) as prologue_line,
     l.has_first
-    and (e.line_no is not null or g.line_no is not null or not l.is_first) as starts_whole
+    and (
+        e.line_no is not null or g.line_no is not null or s.pass_no is not null or not l.is_first
+    ) as starts_whole
 from pass_layers as l
 left join embeddings as e using (trace_id, pass_no)
 left join graphs as g using (trace_id, pass_no)
+left join stepped as s using (trace_id, pass_no)

@@ -25,19 +25,23 @@ with
                 ),
                 b.next_anchor
             ) as limit_line,
-            r.pass_no is not null as next_refused
+            r.pass_no is not null as next_refused,
+            x.confidence = 'words' as by_words
         from pass_begins as b
+        join boundary_rules as x using (rule_key)
         left join pass_windows as n on n.trace_id = b.trace_id and n.range_no = b.range_no + 1
         left join refused_windows as r on r.trace_id = n.trace_id and r.pass_no = n.pass_no
     ),
 
     -- A pass that does not hold begins behind the epilogue: embedding, entry norm, attention.
+    -- Where words bound passes, also in the same step, and at what may be an embedding.
     begin_lines as (
-        select m.trace_id, m.line_no, null as rule_key
+        select
+            m.trace_id, m.line_no, null as rule_key, not (m.is_marker or m.attends) as is_doubtful
         from main_line as m
-        where m.is_marker or m.attends
+        where m.is_marker or m.attends or m.category = 'embedding'
         union all
-        select h.trace_id, m.line_no, h.rule_key
+        select h.trace_id, m.line_no, h.rule_key, false as is_doubtful
         from anchor_hits as h
         join main_line as m using (trace_id, event_id)
         where h.role = 'entry'
@@ -47,30 +51,35 @@ with
     -- they prepare the input of the next pass, or begin it.
     enders as (
         select
-            l.trace_id,
-            l.pass_no,
+            m.trace_id,
+            m.pass_no,
             min(m.line_no) as line_no,
             min(m.line_no) filter (b.line_no is not null) as begin_line
-        from limited as l
-        join
-            main_line as m
-            on m.trace_id = l.trace_id
-            and m.line_no >= l.epilogue_line
-            and m.line_no < l.limit_line
+        from
+            (
+                select l.*, m.line_no, m.name, m.step as own_step
+                from main_line as m
+                asof join limited as l on l.trace_id = m.trace_id and m.line_no >= l.epilogue_line
+                where m.line_no < l.limit_line
+            ) as m
         left join prepares as p on p.name = m.name
         left join
             begin_lines as b
             on b.trace_id = m.trace_id
             and b.line_no = m.line_no
-            and coalesce(b.rule_key = l.rule_key, true)
+            and coalesce(b.rule_key = m.rule_key, true)
+            and (m.by_words or not b.is_doubtful)
         where
-            l.ends_whole
-            and if(
-                m.step is null,
-                p.name is not null or b.line_no is not null,
-                m.step is distinct from l.step
+            m.ends_whole
+            and (
+                if(
+                    m.own_step is null,
+                    p.name is not null or b.line_no is not null,
+                    m.own_step is distinct from m.step
+                )
+                or (m.by_words and b.line_no is not null)
             )
-        group by l.trace_id, l.pass_no
+        group by m.trace_id, m.pass_no
     )
 
 select

@@ -41,13 +41,9 @@ with
 
     layer_steps as (
         select l.trace_id, l.pass_no, mode(m.step) as step
-        from layered as l
-        join
-            main_line as m
-            on m.trace_id = l.trace_id
-            and m.line_no >= l.layers_line
-            and m.line_no < l.epilogue_line
-        where m.step is not null
+        from main_line as m
+        asof join layered as l on l.trace_id = m.trace_id and m.line_no >= l.layers_line
+        where m.step is not null and m.line_no < l.epilogue_line
         group by l.trace_id, l.pass_no
     )
 

@@ -34,7 +34,7 @@ select
         || ' = '
         || p.n_expected
         || if(p.depth > 1, ' in ' || p.depth || ' loops', '')
-        || if(r.confidence = 'source', ' (rule by source)', '')
+        || if(r.confidence in ('source', 'words'), ' (rule by ' || r.confidence || ')', '')
         || if(p.n_unseen > 0, ', ' || p.n_unseen || ' before the trace begins', ''),
         if(
             c.n_slots > 0 and c.n_with > 0,

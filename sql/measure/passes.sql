@@ -29,7 +29,7 @@
 -- first_layer_ns   BIGINT   ns  wall of layer 0 where it is complete
 -- n_activities     BIGINT   -   activities
 -- rule             VARCHAR  -   boundary rule
--- confidence       VARCHAR  -   of the rule: golden, trace or source; option for --anchor-kernel
+-- confidence       VARCHAR  -   of the rule: golden, trace, source, words or option
 -- evidence         VARCHAR  -   what speaks for the split; the reason where it is refused
 -- exceptions       VARCHAR  -   layers whose kernel order differs from their type's
 with

@@ -6,7 +6,7 @@
 -- trace_id    VARCHAR  -  the trace
 -- rule        VARCHAR  -  the rule
 -- priority    INTEGER  -  order in which rules are preferred
--- confidence  VARCHAR  -  golden, trace or source; option for --anchor-kernel
+-- confidence  VARCHAR  -  golden, trace, source, words or option
 -- hits        VARCHAR  -  anchors of one pass as a formula in the layer count N
 -- n_anchors   BIGINT   -  anchors found
 -- n_entries   BIGINT   -  kernels found that can open layer 0

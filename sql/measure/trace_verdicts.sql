@@ -25,7 +25,8 @@ with
     hits as (
         select
             h.trace_id,
-            string_agg(h.n || ' hits of ' || r.rule_name, ', ' order by h.n desc) as found
+            string_agg(h.n || ' hits of ' || r.rule_name, ', ' order by h.n desc) as found,
+            bool_and(r.confidence = 'words') as by_words
         from
             (
                 select trace_id, rule_key, count(*) as n
@@ -57,6 +58,16 @@ select
         then u.message
         when p.n_complete + p.n_cut > 0
         then null
+        when h.by_words
+        then
+            'no boundary kernel of profile '
+            || s.profile
+            || ' among '
+            || w.n_selected
+            || ' activities, and plain words bound no pass: '
+            || coalesce(p.first_reason, 'no whole pass proves a layer count')
+            || '; give --num-layers, or one of the kernels that `trace-sql anchors` proposes'
+            || ' for --anchor-kernel'
         when p.first_reason is not null
         then
             'no pass fits: '

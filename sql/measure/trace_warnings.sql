@@ -85,6 +85,32 @@ with
                 null
             )
         from verdicts
+        union all
+        select
+            trace_id,
+            if(
+                n_overruns > 0,
+                n_overruns
+                || ' impossible durations, each past later work of its stream, count to the next start:'
+                || ' the file says '
+                || printf('%.3f', raw_sum_dur_ns / 1e6)
+                || ' ms in all, '
+                || printf('%.3f', sum_dur_ns / 1e6)
+                || ' ms are counted',
+                null
+            )
+        from trace_work
+        union all
+        select
+            trace_id,
+            if(
+                n_beside > 0,
+                n_beside
+                || ' activities run past later work of their stream, too many for errors: they count'
+                || ' whole, so sums exceed busy time',
+                null
+            )
+        from trace_work
     )
 
 select trace_id, warning

@@ -1,7 +1,7 @@
--- One row an activity whose place in the host program is known: by its own launch, or for a graph
--- replay by the launch at the same position of a capture trace given beside it. A capture counts
--- only when it has as many launches as the replay has activities, and the same kernel names
--- wherever it records names.
+-- One row an activity whose place in the host program is known: by its own launch, or for a
+-- graph replay by the launch at the same position of a capture trace given beside it. A capture
+-- counts only when it has as many launches as the replay has activities, and the same kernel
+-- names wherever it records names.
 -- grain: trace_id, event_id
 -- keep: yes
 --
@@ -14,6 +14,7 @@
 -- tid            VARCHAR  -   host thread
 -- launch_ns      BIGINT   ns  start of the call, in the clock of the host trace
 -- external_id    BIGINT   -   id shared with the operator, in the host trace
+-- rank_label     VARCHAR  -   label of its rank in a merged file; NULL in others
 with
     replayed as (
         select
@@ -75,7 +76,8 @@ select
     p.pid,
     p.tid,
     p.launch_ns,
-    p.external_id
+    p.external_id,
+    null as rank_label
 from paired as p
 join proven as v using (trace_id, correlation, capture_no)
 union all
@@ -88,7 +90,8 @@ select
     l.pid,
     l.tid,
     l.launch_ns,
-    a.external_id
+    coalesce(nullif(a.external_id, 0), l.external_id) as external_id,
+    a.rank_label
 from launches as l
 join activities as a using (trace_id, event_id)
 where not l.via_graph

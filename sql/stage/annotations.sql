@@ -1,5 +1,7 @@
 -- One row a named range of the program: record_function, step markers, profiler steps. What the
 -- names of serving engines tell about a step are columns, NULL where a name does not tell it.
+-- On a device a range stands once a stream that it has work on: those are copies by its
+-- External id.
 -- grain: trace_id, event_id
 -- keep: store
 --
@@ -21,18 +23,20 @@
 -- pid                    VARCHAR  -   pid as text
 -- tid                    VARCHAR  -   tid as text
 -- start_ns               BIGINT   ns  start
--- end_ns                 BIGINT   ns  end
+-- end_ns                 BIGINT   ns  end; the start where nothing closes it
+-- external_id            BIGINT   -   id that copies on device tracks share
+-- copy_no                BIGINT   -   0-based among the copies of a device; 0 on the host
 with
-    ranges as (
+    named as (
         select *
-        from events
-        where cat in ('user_annotation', 'gpu_user_annotation') and ph = 'X' and ts_ns is not null
+        from timed_events
+        where lower(cat) in ('user_annotation', 'gpu_user_annotation') and ts_ns is not null
     )
 
 select
     r.trace_id,
     r.event_id,
-    if(r.cat = 'user_annotation', 'host', 'device') as side,
+    if(starts_with(lower(r.cat), 'gpu'), 'device', 'host') as side,
     case
         when n.is_step
         then 'step'
@@ -58,6 +62,16 @@ select
     r.pid,
     r.tid,
     r.ts_ns as start_ns,
-    r.ts_ns + greatest(coalesce(r.dur_ns, 0), 0) as end_ns
-from ranges as r
+    r.ts_ns + greatest(coalesce(r.dur_ns, 0), 0) as end_ns,
+    r.external_id,
+    if(
+        starts_with(lower(r.cat), 'gpu') and r.external_id is not null,
+        row_number() over (
+            partition by r.trace_id, lower(r.cat), r.pid, r.external_id, r.name
+            order by r.ts_ns, r.event_id
+        )
+        - 1,
+        0
+    ) as copy_no
+from named as r
 left join step_names as n using (trace_id, name)

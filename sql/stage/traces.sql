@@ -16,9 +16,12 @@
 -- n_events         BIGINT                 -      elements of traceEvents
 -- n_device_events  BIGINT                 -      device activities
 -- start_ns         BIGINT                 ns     earliest time; what the Perfetto UI shows as zero
--- span_ns          BIGINT                 ns     from it to the latest end
+-- span_ns          BIGINT                 ns     from the first work of any kind to the latest end
 -- base_time_ns     BIGINT                 ns     epoch time that its times count from, as it says
 -- complete         BOOLEAN                -      the file was read to its end without loss
+-- n_repaired       BIGINT                 -      places that were repaired; the view losses has
+-- them
+-- n_lost           BIGINT                 -      places of which nothing could be kept
 -- file_bytes       BIGINT                 bytes  size of the file
 -- raw_bytes        BIGINT                 bytes  size of its text
 -- warnings         VARCHAR                -      JSON list: warnings in the file, what was noticed
@@ -40,9 +43,11 @@ select
     f.n_events,
     f.n_device_events,
     f.min_ts_ns as start_ns,
-    f.max_end_ns - f.min_ts_ns as span_ns,
+    f.max_end_ns - f.first_ns as span_ns,
     f.base_time_ns,
     f.complete,
+    f.n_repaired,
+    f.n_lost,
     f.file_bytes,
     f.raw_bytes,
     f.warnings,

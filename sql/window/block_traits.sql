@@ -11,7 +11,9 @@
 -- rule_key  INTEGER    -  the boundary rule
 -- n_blocks  BIGINT     -  blocks of the whole pass
 -- whole     BOOLEAN    -  its begin and its end are in the trace
--- short     BOOLEAN    -  of a pass that is cut, or whose end is not proven
+-- short     BOOLEAN    -  of a pass that is cut, whose end is not proven, or that words bound
+-- by_words  BOOLEAN    -  its rule goes by words
+-- odd       VARCHAR    -  by words: what no layer has; NULL without
 -- attends   BOOLEAN    -  an attention kernel runs in it
 -- feeds     BOOLEAN    -  behind an attention kernel one runs that only an MLP does
 -- embeds    BOOLEAN    -  an embedding runs in it
@@ -23,11 +25,13 @@ with
             p.pass_no,
             p.rule_key,
             p.n_blocks,
-            p.status <> 'complete' or not p.closed as short,
-            bool_or(p.status <> 'complete' or not p.closed) over (
+            r.confidence = 'words' as by_words,
+            p.status <> 'complete' or not p.closed or r.confidence = 'words' as short,
+            bool_or(p.status <> 'complete' or not p.closed or r.confidence = 'words') over (
                 partition by p.trace_id
             ) as compares
         from pass_windows as p
+        join boundary_rules as r using (rule_key)
         where p.status <> 'refused'
     ),
 
@@ -37,6 +41,7 @@ with
             p.rule_key,
             p.n_blocks,
             p.short,
+            p.by_words,
             p.compares,
             m.line_no as anchor_line,
             m.stream as anchor_stream
@@ -55,6 +60,23 @@ select
     any_value(b.n_blocks) as n_blocks,
     any_value(b.begun and b.ended) as whole,
     any_value(b.short) as short,
+    any_value(b.by_words) as by_words,
+    case
+        when bool_or(b.by_words and m.category in ('sampling', 'embedding'))
+        then 'an embedding or sampling inside it'
+        -- Two layers of one missing anchor; what moves data may stand between kernels of one.
+        when
+            regexp_matches(
+                string_agg(if(m.attends, 'a', 'x'), '' order by m.line_no) filter (
+                    b.by_words
+                    and m.stream = b.anchor_stream
+                    and m.category
+                    not in ('memory', 'kv_cache', 'rope', 'quant', 'elementwise', 'comm')
+                ),
+                'ax+a'
+            )
+        then 'attention twice in it'
+    end as odd,
     bool_or(m.attends) as attends,
     coalesce(
         max(m.line_no) filter (m.category in ('moe', 'activation'))

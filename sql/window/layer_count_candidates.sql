@@ -1,7 +1,8 @@
 -- One row a layer count that a trace may have, with where it comes from: told (config or option),
 -- else what a stretch of anchors gives by a rule's formula, if its begin is in the trace and its
 -- end is proven: by what follows it, or by as many layer modules in the trace's frames. Beside a
--- told count a draft model's: from the config, or from several stretches of far fewer layers.
+-- told count a draft model's: from the config, or from several stretches of far fewer layers. A
+-- rule by words needs attention behind each anchor that opens a layer.
 -- grain: trace_id, n_layers
 -- keep: yes
 --
@@ -34,12 +35,14 @@ with
             c.range_no,
             divide(c.n_hits - r.hits_extra, r.hits_per_layer) as n_layers,
             x.trace_id is not null as closed,
+            r.confidence = 'words' as by_words,
             f.n_frames
         from range_counts as c
         left join range_entries as e using (trace_id, method, range_no, rule_key)
         left join range_ends as x using (trace_id, method, range_no, rule_key)
         left join framed as f using (trace_id)
         join boundary_rules as r using (rule_key)
+        join pass_ranges as p using (trace_id, method, range_no)
         where
             c.opened
             and not c.inner_mark
@@ -54,6 +57,13 @@ with
                 true
             )
             and r.role is null
+            and (
+                r.confidence <> 'words'
+                or (
+                    p.last_attends = (r.last_is = 'block')
+                    and p.n_attending = c.n_hits - if(r.last_is = 'block', 0, 1)
+                )
+            )
     )
 
 select trace_id, n_layers, min(source) as source
@@ -72,8 +82,11 @@ from
         union
         select c.trace_id, c.n_layers
         from counted as c
-        join told as t on t.trace_id = c.trace_id and 2 * c.n_layers <= t.n_layers
+        join
+            told as t
+            on t.trace_id = c.trace_id
+            and if(c.by_words, c.n_layers < t.n_layers, 2 * c.n_layers <= t.n_layers)
         where c.closed
         group by c.trace_id, c.n_layers, c.method
-        having count(distinct c.range_no) > 1
+        having count(distinct c.range_no) > 1 or bool_or(c.by_words)
     )

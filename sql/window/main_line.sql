@@ -22,12 +22,18 @@
 -- is_marker     BOOLEAN  -   can only stand between passes: embedding, entry norm
 -- ambiguous     BOOLEAN  -   as a marker it may be a norm inside a layer
 -- is_embedding  BOOLEAN  -   such a kernel that a pass begins with
+-- is_head       BOOLEAN  -   a head by its words: what follows belongs to another pass
 with
-    entries as (
-        select h.trace_id, h.event_id, bool_and(r.entry_ambiguous) as ambiguous
+    bounds as (
+        select
+            h.trace_id,
+            h.event_id,
+            bool_or(h.role = 'entry') as is_entry,
+            bool_and(r.entry_ambiguous) filter (h.role = 'entry') as ambiguous,
+            bool_or(h.role = 'exit' and r.confidence = 'words') as is_head
         from anchor_hits as h
         join boundary_rules as r using (rule_key)
-        where h.role = 'entry'
+        where h.role in ('entry', 'exit')
         group by h.trace_id, h.event_id
     ),
 
@@ -37,8 +43,10 @@ with
             c.category,
             coalesce(c.attends, false) as attends,
             coalesce(c.begins_pass, false) as begins_pass,
-            coalesce(c.begins_pass, false) or e.event_id is not null as may_mark,
+            coalesce(c.begins_pass, false) or coalesce(e.is_entry, false) as may_mark,
             coalesce(e.ambiguous, false) and not coalesce(c.begins_pass, false) as ambiguous,
+            coalesce(e.is_head, false) as is_head,
+            count(case when s.is_anchor then 1 end) over (partition by s.trace_id) as n_anchors,
             count(case when s.is_anchor then 1 end) over (
                 partition by s.trace_id
                 order by s.lane, s.start_ns, s.gpu_index
@@ -46,14 +54,14 @@ with
             ) as n_anchors_before
         from line_activities as s
         left join name_classes as c using (trace_id, name)
-        left join entries as e using (trace_id, event_id)
+        left join bounds as e using (trace_id, event_id)
     ),
 
-    anchor_counts as (
-        select trace_id, count(*) as n_anchors
-        from line_activities
-        where is_anchor
-        group by trace_id
+    headed as (
+        select trace_id, n_anchors_before, min(gpu_index) as head_index
+        from classed
+        where is_head
+        group by trace_id, n_anchors_before
     ),
 
     -- A name that turns up in every fourth gap between anchors stands inside layers: two layers of
@@ -61,24 +69,29 @@ with
     -- An entry norm that is also a q/k norm must be rarer still: of n anchors that a cut trace
     -- shows, every layer's norm is in n / 2 - 1 gaps; and where only few layers norm q and k, it is
     -- in more gaps than there are passes of N anchors. Where an embedding is known it is not
-    -- needed, and loops have entry norms of their own.
+    -- needed, and loops have entry norms of their own. An embedding that runs only behind heads is
+    -- rare enough.
     rare as (
         select c.trace_id, c.name
         from classed as c
-        join anchor_counts as n using (trace_id)
         join trace_settings as s using (trace_id)
+        left join headed as d using (trace_id, n_anchors_before)
         where c.may_mark
         group by c.trace_id, c.name
         having
             if(
                 bool_or(c.ambiguous),
-                4 * count(distinct c.n_anchors_before) + 4 <= any_value(n.n_anchors)
-                and any_value(n.n_anchors)
+                4 * count(distinct c.n_anchors_before) + 4 <= any_value(c.n_anchors)
+                and any_value(c.n_anchors)
                 >= coalesce(any_value(s.num_layers) * (count(distinct c.n_anchors_before) - 1), 0)
                 and c.trace_id not in (select trace_id from trace_visits)
                 and c.trace_id not in (select trace_id from classed where begins_pass),
                 if(any_value(s.draft_layers) is null, 4, 2) * count(distinct c.n_anchors_before)
-                <= any_value(n.n_anchors) + 4
+                <= any_value(c.n_anchors) + 4
+                or (
+                    bool_and(c.n_anchors_before = 0 or coalesce(d.head_index < c.gpu_index, false))
+                    and count(d.head_index) > 0
+                )
             )
     )
 
@@ -102,5 +115,6 @@ select
     is_anchor,
     may_mark and (trace_id, name) in (select (trace_id, name) from rare) as is_marker,
     ambiguous,
-    begins_pass and (trace_id, name) in (select (trace_id, name) from rare) as is_embedding
+    begins_pass and (trace_id, name) in (select (trace_id, name) from rare) as is_embedding,
+    is_head
 from classed

@@ -1,9 +1,11 @@
--- One row a pass that is cut, or whose end is not proven, with a whole block that another block
--- shows to be a part of one, or more than one: its order of kernels is none that its slot runs
+-- One row a pass that is cut, whose end is not proven, or that only words bound, with a whole block
+-- that another block shows to be a part of one, or more than one: its order of kernels is none
+-- that its slot runs
 -- elsewhere, but the begin or the end of another order, or begins or ends with one. Where a whole
 -- pass has its count to tell that a boundary is missing or one too many, such a pass has only this.
 -- Layers of another type of the config run other kernels, and contradict nothing. The first block
--- may lack what others begin with, or have more; the last may have what others do not end with.
+-- may lack what others begin with, or have more; the last may have what others do not end with;
+-- but where words bound passes all blocks begin and end alike.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -41,8 +43,8 @@ with
             len(b.names) < len(o.names)
             or (len(b.names) = len(o.names) and b.slot <> o.slot) as is_part,
             least(len(b.names), len(o.names)) as n,
-            b.block_no < b.n_blocks - 1 as may_begin,
-            b.block_no > 0 as may_end
+            b.by_words or b.block_no < b.n_blocks - 1 as may_begin,
+            b.by_words or b.block_no > 0 as may_end
         from typed as b
         join
             orders as s
@@ -55,8 +57,8 @@ with
             on o.trace_id = b.trace_id
             and o.layer_type is not distinct from b.layer_type
             and (o.slot <> b.slot or o.names <> b.names)
-            and o.is_inner
-        where b.short and s.n_same = 1
+            and (o.is_inner or b.by_words)
+        where b.short and (s.n_same = 1 or b.by_words)
     )
 
 select

@@ -16,16 +16,22 @@
 -- wrong          VARCHAR  -  what contradicts the split; NULL when nothing does
 -- consistent     BOOLEAN  -  nothing does; of framed activities one in ten may
 with
-    -- Attention between the begin of the pass and layer 0: a first boundary was not seen.
+    -- Attention between the begin of the pass and layer 0: a first boundary was not seen. What the
+    -- layers of the pass before hold is theirs.
     begins as (
         select
             p.trace_id,
             p.pass_no,
-            any_value(p.begin_line) as begin_line,
-            min(b.start_line) as start_line
+            any_value(p.opened) as opened,
+            min(b.start_line) as start_line,
+            greatest(
+                any_value(p.begin_line),
+                lag(max(b.end_line)) over (partition by p.trace_id order by min(b.start_line))
+            ) as begin_line,
+            any_value(r.confidence) = 'words' and not arg_max(b.ended, b.block_no) as is_open
         from pass_windows as p
+        join boundary_rules as r using (rule_key)
         join blocks as b using (trace_id, pass_no)
-        where p.opened
         group by p.trace_id, p.pass_no
     ),
 
@@ -33,7 +39,7 @@ with
         select distinct b.trace_id, b.pass_no
         from main_line as m
         asof join begins as b on b.trace_id = m.trace_id and m.line_no >= b.begin_line
-        where m.line_no < b.start_line and m.attends
+        where m.line_no < b.start_line and m.attends and b.opened
     ),
 
     opened as (
@@ -73,6 +79,8 @@ with
                 then t.wrong
                 when o.wrong is not null
                 then o.wrong
+                when s.is_open
+                then 'nothing shows where its last layer ends'
                 when e.pass_no is not null
                 then 'attention runs before layer 0'
                 when f.extra_layer is not null
@@ -95,6 +103,7 @@ with
         left join tail_checks as t using (trace_id, pass_no)
         left join order_checks as o using (trace_id, pass_no)
         left join early as e using (trace_id, pass_no)
+        left join begins as s using (trace_id, pass_no)
         left join frame_checks as f using (trace_id, pass_no)
         where p.status <> 'refused'
     )

@@ -13,6 +13,13 @@
 -- line_no   BIGINT   -  its position on the main line
 -- next_hit  BIGINT   -  line_no of the next anchor; behind the last one of the next pass's
 with
+    hits as (
+        select h.trace_id, h.rule_key, h.event_id, m.line_no
+        from anchor_hits as h
+        join main_line as m using (trace_id, event_id)
+        where h.role = 'anchor'
+    ),
+
     numbered as (
         select
             p.trace_id,
@@ -23,25 +30,20 @@ with
             p.resets,
             p.n_blocks,
             h.event_id,
-            m.line_no,
+            h.line_no,
             p.n_unseen
-            + row_number() over (partition by p.trace_id, p.pass_no order by m.line_no)
+            + row_number() over (partition by p.trace_id, p.pass_no order by h.line_no)
             - 1 as hit_no,
-            lead(m.line_no, 1, p.next_anchor) over (
-                partition by p.trace_id, p.pass_no order by m.line_no
+            lead(h.line_no, 1, p.next_anchor) over (
+                partition by p.trace_id, p.pass_no order by h.line_no
             ) as next_hit
-        from pass_windows as p
-        join
-            anchor_hits as h
-            on h.trace_id = p.trace_id
-            and h.rule_key = p.rule_key
-            and h.role = 'anchor'
-        join
-            main_line as m
-            on m.trace_id = h.trace_id
-            and m.event_id = h.event_id
-            and m.line_no between p.first_hit and p.last_hit
-        where p.status <> 'refused'
+        from hits as h
+        asof join
+            pass_windows as p
+            on p.trace_id = h.trace_id
+            and p.rule_key = h.rule_key
+            and p.first_hit <= h.line_no
+        where h.line_no <= p.last_hit and p.status <> 'refused'
     )
 
 select

@@ -1,6 +1,5 @@
--- One row a stretch of anchors that may be one pass, for each way of telling passes apart:
--- markers (embedding or entry norm between two anchors), graphs (another graph launch), steps
--- (another step annotation), counts (every N layers from a given first anchor).
+-- One row a stretch of anchors that may be one pass, by each way of telling passes apart: markers
+-- (embedding, entry norm, head) or a graph launch or step between two anchors; counts of N layers.
 -- grain: trace_id, method, range_no
 -- keep: yes
 --
@@ -14,6 +13,8 @@
 -- opened          BOOLEAN  -  its begin is in the trace: a marker, launch or step begins it
 -- opened_by_norm  BOOLEAN  -  only by a norm that layers may run inside, too
 -- inner_mark      BOOLEAN  -  a marker stands between two of its anchors
+-- n_attending     BIGINT   -  anchors behind which attention runs, up to the next anchor
+-- last_attends    BOOLEAN  -  its last anchor is one of them
 -- is_first        BOOLEAN  -  no range stands before it
 -- is_last         BOOLEAN  -  no range follows
 with
@@ -25,15 +26,19 @@ with
             graph,
             step,
             is_anchor,
-            count(case when is_marker then 1 end) over (
-                partition by trace_id, lane order by line_no rows unbounded preceding
-            ) as n_markers,
-            count(case when is_marker and not ambiguous then 1 end) over (
-                partition by trace_id, lane order by line_no rows unbounded preceding
-            ) as n_sure_markers,
-            min(line_no) over (partition by trace_id, lane) as lane_begin,
-            max(line_no) over (partition by trace_id, lane) + 1 as lane_end
+            count(case when attends then 1 end) over so_far as n_attentions,
+            count(case when attends then 1 end) over in_lane as n_lane_attentions,
+            bool_or(is_head) over in_lane as has_heads,
+            graph is not null and bool_or(attends) over (partition by trace_id, graph) as in_whole,
+            count(case when is_marker or is_head then 1 end) over so_far as n_markers,
+            count(case when (is_marker or is_head) and not ambiguous then 1 end) over so_far
+            as n_sure,
+            min(line_no) over in_lane as lane_begin,
+            max(line_no) over in_lane + 1 as lane_end
         from main_line
+        window
+            in_lane as (partition by trace_id, lane),
+            so_far as (partition by trace_id, lane order by line_no rows unbounded preceding)
     ),
 
     anchor_rows as (
@@ -43,9 +48,11 @@ with
             lag(line_no, 1, lane_begin - 1) over in_line as prev_anchor,
             lead(line_no, 1, lane_end) over in_line as next_anchor,
             n_markers > coalesce(lag(n_markers) over in_line, 0) as marked,
-            n_sure_markers > coalesce(lag(n_sure_markers) over in_line, 0) as surely_marked,
+            lead(n_attentions, 1, n_lane_attentions) over in_line > n_attentions as attending,
+            n_sure > coalesce(lag(n_sure) over in_line, 0) as surely_marked,
             graph is not null and coalesce(graph <> lag(graph) over in_line, true) as relaunched,
-            step is not null and coalesce(step <> lag(step) over in_line, true) as stepped
+            step is not null and coalesce(step <> lag(step) over in_line, true) as stepped,
+            has_heads and (step is not null or (graph is not null and in_whole)) as begun
         from line
         where is_anchor
         window in_line as (partition by trace_id, lane order by line_no)
@@ -68,7 +75,7 @@ with
             case
                 m.method
                 when 'markers'
-                then a.marked
+                then a.marked or (a.prev_anchor < a.lane_begin and a.begun)
                 when 'graphs'
                 then a.relaunched
                 when 'steps'
@@ -102,6 +109,8 @@ select
     arg_min(starts_range, line_no) as opened,
     method = 'markers' and arg_min(marked and not surely_marked, line_no) as opened_by_norm,
     bool_or(marked and not starts_range and method <> 'counts') as inner_mark,
+    count(case when attending then 1 end) as n_attending,
+    arg_max(attending, line_no) as last_attends,
     min(prev_anchor) < any_value(lane_begin) as is_first,
     max(next_anchor) = any_value(lane_end) as is_last
 from numbered

@@ -28,14 +28,19 @@
 -- closed       BOOLEAN  -  its end is in the trace
 with
     -- Another count needs a whole pass of the trace's, and the config's word or more than one pass.
+    -- Where words bound passes, heads and orders of kernels show whether such a pass is whole.
     others as (
         select f.trace_id, f.method, f.n_layers
         from range_fits as f
         join verdicts as v using (trace_id, method)
         join layer_count_candidates as c on c.trace_id = f.trace_id and c.n_layers = f.n_layers
-        where f.status = 'complete' and 2 * f.n_layers <= v.n_layers and v.n_complete > 0
+        join boundary_rules as r using (rule_key)
+        where
+            f.status = 'complete'
+            and v.n_complete > 0
+            and if(r.confidence = 'words', f.n_layers < v.n_layers, 2 * f.n_layers <= v.n_layers)
         group by f.trace_id, f.method, f.n_layers
-        having count(*) > 1 or bool_or(c.source = 'draft')
+        having count(*) > 1 or bool_or(c.source = 'draft' or r.confidence = 'words')
     ),
 
     chosen as (

@@ -18,33 +18,48 @@
 -- is_last         BOOLEAN  -  no stretch follows
 -- inner_mark      BOOLEAN  -  a marker stands between two of its anchors
 with
+    hits as (
+        select h.trace_id, h.rule_key, m.line_no
+        from anchor_hits as h
+        join main_line as m using (trace_id, event_id)
+        where h.role = 'anchor'
+    ),
+
+    -- The stretches of a method do not overlap.
+    placed as (
+        select r.*, h.rule_key, h.line_no
+        from
+            (
+                select h.*, w.method
+                from hits as h
+                join (select distinct trace_id, method from pass_ranges) as w using (trace_id)
+            ) as h
+        asof join
+            pass_ranges as r
+            on r.trace_id = h.trace_id
+            and r.method = h.method
+            and r.first_anchor <= h.line_no
+        where h.line_no <= r.last_anchor
+    ),
+
     counts as (
         select
-            r.trace_id,
-            r.method,
-            r.range_no,
-            h.rule_key,
+            trace_id,
+            method,
+            range_no,
+            rule_key,
             count(*) as n_hits,
-            min(m.line_no) as first_hit,
-            max(m.line_no) as last_hit,
-            any_value(r.prev_anchor) as prev_anchor,
-            bool_or(r.opened) as opened,
-            bool_or(r.opened_by_norm) as opened_by_norm,
-            any_value(r.next_anchor) as next_anchor,
-            bool_or(r.is_first) as is_first,
-            bool_or(r.is_last) as is_last,
-            bool_or(r.inner_mark) as inner_mark
-        from pass_ranges as r
-        join
-            main_line as m
-            on m.trace_id = r.trace_id
-            and m.line_no between r.first_anchor and r.last_anchor
-        join
-            anchor_hits as h
-            on h.trace_id = m.trace_id
-            and h.event_id = m.event_id
-            and h.role = 'anchor'
-        group by r.trace_id, r.method, r.range_no, h.rule_key
+            min(line_no) as first_hit,
+            max(line_no) as last_hit,
+            any_value(prev_anchor) as prev_anchor,
+            bool_or(opened) as opened,
+            bool_or(opened_by_norm) as opened_by_norm,
+            any_value(next_anchor) as next_anchor,
+            bool_or(is_first) as is_first,
+            bool_or(is_last) as is_last,
+            bool_or(inner_mark) as inner_mark
+        from placed
+        group by trace_id, method, range_no, rule_key
     )
 
 select
@@ -52,22 +67,19 @@ select
     c.method,
     c.range_no,
     c.rule_key,
-    any_value(c.n_hits) as n_hits,
-    any_value(c.first_hit) as first_hit,
-    any_value(c.last_hit) as last_hit,
-    coalesce(max(m.line_no), any_value(c.prev_anchor) + 1) as begin_line,
-    any_value(c.prev_anchor) as prev_anchor,
-    any_value(c.opened) as opened,
-    any_value(c.opened_by_norm) as opened_by_norm,
-    any_value(c.next_anchor) as next_anchor,
-    any_value(c.is_first) as is_first,
-    any_value(c.is_last) as is_last,
-    any_value(c.inner_mark) as inner_mark
+    c.n_hits,
+    c.first_hit,
+    c.last_hit,
+    if(m.line_no > c.prev_anchor, m.line_no, c.prev_anchor + 1) as begin_line,
+    c.prev_anchor,
+    c.opened,
+    c.opened_by_norm,
+    c.next_anchor,
+    c.is_first,
+    c.is_last,
+    c.inner_mark
 from counts as c
-left join
-    main_line as m
+asof left join
+    (select trace_id, line_no from main_line where is_marker) as m
     on m.trace_id = c.trace_id
-    and m.is_marker
-    and m.line_no > c.prev_anchor
     and m.line_no < c.first_hit
-group by c.trace_id, c.method, c.range_no, c.rule_key

@@ -10,40 +10,16 @@
 -- range_no  BIGINT   -  the stretch
 -- rule_key  INTEGER  -  the boundary rule
 with
-    -- What runs between anchors of other stretches is no head either, as an exit gate behind a
-    -- loop.
-    block_names as (
-        select c.trace_id, c.method, c.range_no, c.rule_key, m.name
-        from range_counts as c
-        join
-            main_line as m
-            on m.trace_id = c.trace_id
-            and m.line_no between c.begin_line and c.last_hit
-        where c.is_last
-        union
-        select c.trace_id, c.method, c.range_no, c.rule_key, m.name
-        from range_counts as c
-        join
-            range_counts as o
-            on o.trace_id = c.trace_id
-            and o.method = c.method
-            and o.rule_key = c.rule_key
-            and o.range_no <> c.range_no
-        join
-            main_line as m
-            on m.trace_id = o.trace_id
-            and m.line_no between o.first_hit and o.last_hit
-        where c.is_last
-    ),
-
     tails as (
         select
             c.trace_id,
             c.method,
             c.range_no,
             c.rule_key,
-            bool_or(m.is_marker or x.event_id is not null) as has_marker,
-            arg_min(b.name is null, m.line_no) filter (starts_with(m.category, 'gemm')) as has_head,
+            any_value(c.begin_line) as begin_line,
+            any_value(c.last_hit) as last_hit,
+            bool_or(m.is_marker or m.is_head or x.event_id is not null) as has_marker,
+            arg_min(m.name, m.line_no) filter (starts_with(m.category, 'gemm')) as gemm,
             bool_or(
                 m.attends or m.category in ('rope', 'kv_cache', 'activation', 'moe', 'moe_routing')
             ) as has_layer
@@ -59,21 +35,34 @@ with
             and x.event_id = m.event_id
             and x.rule_key = c.rule_key
             and x.role = 'exit'
-        left join
-            block_names as b
-            on b.trace_id = c.trace_id
-            and b.method = c.method
-            and b.range_no = c.range_no
-            and b.rule_key = c.rule_key
-            and b.name = m.name
         where c.is_last
         group by c.trace_id, c.method, c.range_no, c.rule_key
+    ),
+
+    -- What runs between anchors is no head, of other stretches neither: as an exit gate behind a
+    -- loop.
+    block_gemms as (
+        select distinct t.trace_id, t.method, t.range_no, t.rule_key
+        from
+            (
+                select t.*, m.line_no
+                from tails as t
+                join main_line as m on m.trace_id = t.trace_id and m.name = t.gemm
+            ) as t
+        asof left join
+            range_counts as o
+            on o.trace_id = t.trace_id
+            and o.method = t.method
+            and o.rule_key = t.rule_key
+            and o.first_hit <= t.line_no
+        where t.line_no <= o.last_hit or t.line_no between t.begin_line and t.last_hit
     )
 
 select trace_id, method, range_no, rule_key
 from range_counts
 where not is_last
 union all
-select trace_id, method, range_no, rule_key
-from tails
-where has_marker or (has_head and not has_layer)
+select t.trace_id, t.method, t.range_no, t.rule_key
+from tails as t
+left join block_gemms as b using (trace_id, method, range_no, rule_key)
+where t.has_marker or (t.gemm is not null and b.rule_key is null and not t.has_layer)

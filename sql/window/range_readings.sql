@@ -1,5 +1,7 @@
 -- One row a stretch of anchors as a rule, a layer count and a depth would read it. Where depth may
--- change, no cut pass tells where in the loops it is.
+-- change, no cut pass tells where in the loops it is. Words bound no cut pass, but the first one
+-- may
+-- lack its begin where the trace begins with a layer, and it has all that every other pass has.
 -- grain: trace_id, n_layers, depth, resets, method, range_no, rule_key
 -- keep: yes
 --
@@ -52,6 +54,10 @@ with
             c.is_first,
             c.is_last,
             c.inner_mark,
+            r.confidence = 'words' as by_words,
+            r.last_is = 'epilogue' as has_norm,
+            max(abs(c.n_hits - n.n_hits) + c.begin_line - c.prev_anchor - 1) over of_count = 0
+            and c.first_hit = c.begin_line as has_all,
             -- A draft of one layer norms what it drafts from beside its embedding.
             coalesce(
                 list_contains(e.n_due, e.n_entries)
@@ -62,20 +68,11 @@ with
         join range_counts as c using (trace_id, rule_key)
         join boundary_rules as r using (rule_key)
         join rule_support as m using (trace_id, rule_key)
-        join trace_settings as s on s.trace_id = n.trace_id
-        join trace_rules as t on t.trace_id = n.trace_id and t.rule_key = c.rule_key
-        left join
-            range_entries as e
-            on e.trace_id = c.trace_id
-            and e.method = c.method
-            and e.range_no = c.range_no
-            and e.rule_key = c.rule_key
-        left join
-            range_ends as x
-            on x.trace_id = c.trace_id
-            and x.method = c.method
-            and x.range_no = c.range_no
-            and x.rule_key = c.rule_key
+        join trace_settings as s using (trace_id)
+        join trace_rules as t using (trace_id, rule_key)
+        left join range_entries as e using (trace_id, method, range_no, rule_key)
+        left join range_ends as x using (trace_id, method, range_no, rule_key)
+        window of_count as (partition by c.trace_id, c.method, c.rule_key, n.n_layers)
     )
 
 select
@@ -97,10 +94,12 @@ select
     other_depth,
     in_layers,
     case
-        when inner_mark
+        when inner_mark or (by_words and has_norm and not closed)
         then 'refused'
         when opened and entered and n_hits = n_expected and (closed or not other_depth)
         then 'complete'
+        when by_words
+        then if(not opened and is_first and has_all and closed, 'cut_start', 'refused')
         when opened and entered and n_hits < n_expected and is_last and not closed and sure
         then 'cut_end'
         when not opened and is_first and n_hits <= n_expected and closed and sure

@@ -1,5 +1,6 @@
 -- One row a stretch of anchors that is refused, with the reason for a person. A cut pass shows no
 -- count of its own: where whole passes contradict the layer count and none holds, it falls too.
+-- Where words bound passes, no draft holds without a whole pass of the model.
 -- grain: trace_id, pass_no
 -- keep: yes
 --
@@ -16,12 +17,15 @@ with
             p.first_hit,
             p.last_hit,
             p.status,
+            p.is_draft and r.confidence = 'words' as is_draft,
             p.status = 'refused' or not c.consistent as is_wrong,
             case
                 when p.status <> 'refused'
                 then c.wrong
                 when not p.opened and not p.closed
                 then p.n_hits || ' anchors of a pass with neither begin nor end in the trace'
+                when r.confidence = 'words' and not p.opened
+                then p.n_hits || ' anchors of a pass whose begin is not in the trace'
                 when p.opened and p.n_hits = p.n_expected and r.has_entry
                 then
                     p.n_hits
@@ -57,6 +61,7 @@ with
         select
             trace_id,
             bool_or(status = 'complete' and not is_wrong) as has_whole,
+            bool_or(status = 'complete' and not is_wrong and not is_draft) as has_target,
             arg_min(reason, pass_no) filter (is_wrong) as first_reason
         from judged
         group by trace_id
@@ -67,7 +72,16 @@ select
     j.pass_no,
     j.first_hit,
     j.last_hit,
-    if(j.is_wrong, j.reason, 'cut, and no whole pass holds: ' || s.first_reason) as reason
+    case
+        when j.is_wrong
+        then j.reason
+        when j.is_draft
+        then 'fewer layers than N, and no whole pass holds' || coalesce(': ' || s.first_reason, '')
+        else 'cut, and no whole pass holds: ' || s.first_reason
+    end as reason
 from judged as j
 join supported as s using (trace_id)
-where j.is_wrong or (not s.has_whole and s.first_reason is not null)
+where
+    j.is_wrong
+    or (not s.has_whole and s.first_reason is not null)
+    or (j.is_draft and not s.has_target)

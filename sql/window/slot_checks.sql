@@ -29,7 +29,10 @@ with
             ) as t using (trace_id, rule_key)
         where len(list_filter(r.slots, lambda x:starts_with(x, 'attn'))) > 0
         group by m.trace_id, m.pass_no
-        having bool_or(m.attends) or bool_or(m.short and t.attends)
+        having
+            bool_or(m.attends)
+            or bool_or(m.short and t.attends)
+            or any_value(r.confidence) = 'words'
     ),
 
     judged as (
@@ -38,6 +41,8 @@ with
             case
                 when m.embeds
                 then 'layer ' || m.layer_no || ': an embedding inside it'
+                when m.odd is not null
+                then 'layer ' || m.layer_no || ': ' || m.odd
                 when a.pass_no is null
                 then null
                 when starts_with(m.slot, 'attn') and m.whole and not m.attends

@@ -21,15 +21,18 @@ with
             count(*) filter (status in ('cut_start', 'cut_end')) as n_cut,
             count(*) filter (status = 'refused') as n_refused,
             coalesce(sum(n_hits) filter (status = 'complete'), 0) as n_explained,
-            max(priority) as priority
+            max(priority) as priority,
+            bool_or(r.confidence = 'words') as by_words
         from range_fits
+        join boundary_rules as r using (rule_key)
         where
             (trace_id, n_layers)
             in (select (trace_id, n_layers) from layer_count_candidates where source <> 'draft')
         group by trace_id, n_layers, method
     ),
 
-    -- Four times fewer layers than another count that whole passes have.
+    -- Four times fewer layers than another count that whole passes have; or fewer, where words
+    -- bound passes, because then a head, too, tells two passes from one.
     dwarfed as (
         select distinct s.trace_id, s.n_layers, s.method
         from scores as s
@@ -38,7 +41,7 @@ with
             on l.trace_id = s.trace_id
             and l.method = s.method
             and l.n_complete > 0
-            and l.n_layers >= 4 * s.n_layers
+            and l.n_layers >= if(l.by_words, s.n_layers + 1, 4 * s.n_layers)
     )
 
 select

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fixtures import Kind, Pass, Scenario, kind, make, write
@@ -14,6 +14,17 @@ from trace_sql.store import Settings, Store
 
 QUESTION = "select trace_id, count(*), sum(busy_ns) from layers group by all"
 LAYERS = 36
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of an ingest, of the first two answers over all traces, and of one over one."""
+
+    ingest: float
+    first: float
+    again: float
+    one: float
+    events: int
 
 
 def growth_tables(counts: tuple[int, ...]) -> list[Table]:
@@ -35,18 +46,23 @@ def growth_tables(counts: tuple[int, ...]) -> list[Table]:
     ]
 
 
-def written(folder: Path, model: Kind, seed: int, passes: int) -> Path:
+def written(folder: Path, model: Kind, seed: int, passes: int) -> tuple[Path, int]:
+    """Write a trace; return where, and how many events it has."""
     config = model.model_config(layers=LAYERS)
     scenario = replace(Scenario(launch="graph", passes=(Pass(),) * passes), seed=seed)
-    return write(make(config, model, scenario), folder / f"{seed}.{passes}.json.gz")
+    trace = make(config, model, scenario)
+    return write(trace, folder / f"{seed}.{passes}.json.gz", truth=False), len(trace.events)
 
 
-def times(folder: Path, paths: list[Path]) -> tuple[float, float]:
-    """Return the seconds of a first answer over the ingested traces, and of the second."""
+def times(folder: Path, traces: list[tuple[Path, int]]) -> Times:
     store = Store(folder)
     settings = Settings(num_layers=LAYERS, profile="qwen_dense")
-    chosen = {store.ingest(path, settings).trace_id: settings for path in paths}
-    return asked(store, chosen), asked(store, chosen)
+    begin = time.perf_counter()
+    chosen = {store.ingest(path, settings).trace_id: settings for path, _ in traces}
+    ingest = time.perf_counter() - begin
+    first, again = asked(store, chosen), asked(store, chosen)
+    one = asked(store, dict([next(iter(chosen.items()))]))
+    return Times(ingest, first, again, one, sum(events for _, events in traces))
 
 
 def asked(store: Store, chosen: dict[str, Settings]) -> float:
@@ -58,16 +74,30 @@ def asked(store: Store, chosen: dict[str, Settings]) -> float:
     return time.perf_counter() - begin
 
 
-def table(key: str, title: str, heading: str, measured: dict[int, tuple[float, float]]) -> Table:
+def table(key: str, title: str, heading: str, measured: dict[int, Times]) -> Table:
     smallest = min(measured)
-    one = measured[smallest][0] / smallest
+    base = measured[smallest]
     columns = (
         Column("count", heading),
+        Column("events", "Events"),
+        Column("ingest", "Ingest s", 2),
+        Column("ingest_ratio", "Of linear", 2),
         Column("first", "First answer s", 2),
         Column("ratio", "Of linear", 2),
-        Column("again", "Asked again s", 3),
+        Column("again", "Again s", 3),
+        Column("one", "One trace s", 3),
     )
     rows = [
-        (count, first, first / count / one, again) for count, (first, again) in measured.items()
+        (
+            count,
+            found.events,
+            found.ingest,
+            found.ingest / count * smallest / base.ingest,
+            found.first,
+            found.first / count * smallest / base.first,
+            found.again,
+            found.one,
+        )
+        for count, found in measured.items()
     ]
     return Table(key, f"{title} (linear: at most 1)", columns, rows)
