@@ -19,8 +19,7 @@
 -- span_ns          BIGINT                 ns     from the first work of any kind to the latest end
 -- base_time_ns     BIGINT                 ns     epoch time that its times count from, as it says
 -- complete         BOOLEAN                -      the file was read to its end without loss
--- n_repaired       BIGINT                 -      places that were repaired; the view losses has
--- them
+-- n_repaired       BIGINT                 -      places repaired; the view losses has each
 -- n_lost           BIGINT                 -      places of which nothing could be kept
 -- file_bytes       BIGINT                 bytes  size of the file
 -- raw_bytes        BIGINT                 bytes  size of its text
