@@ -9,7 +9,7 @@ event is kept, and every place that is not goes to `Losses`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from trace_sql.errors import BadInputError, NotATraceError
@@ -80,6 +80,18 @@ class Document:
         Raises NotATraceError for what holds no list of events, BadInputError where nothing of it
         can be read, IrregularError where there is more than one document without `count`.
         """
+        try:
+            seen, n_pieces = yield from self._all_documents()
+            for loss in self._pending:
+                self._losses.add(loss)
+            if self._source.damage and self._number not in self._cut:
+                self.lose(self._number, "damaged_stream", 0, detail=self._source.damage)
+        finally:
+            self.window.close()
+        self._judge(seen, n_pieces)
+
+    def _all_documents(self) -> Generator[bytes, None, tuple[str, int]]:
+        """Yield the pieces; return what was seen where that is no JSON, and their number."""
         window = self.window
         # Of an empty file, text without any JSON, and JSON that is no trace.
         seen = "the file is empty"
@@ -97,11 +109,7 @@ class Document:
                 yield piece
                 n_pieces += 1
             seen = ""
-        for loss in self._pending:
-            self._losses.add(loss)
-        if self._source.damage and self._number not in self._cut:
-            self.lose(self._number, "damaged_stream", 0, detail=self._source.damage)
-        self._judge(seen, n_pieces)
+        return seen, n_pieces
 
     def _judge(self, seen: str, n_pieces: int) -> None:
         first = self._losses.first
@@ -166,7 +174,7 @@ class Document:
         metadata: dict[str, Any] = {}
         number = self.n_documents
         """The document that this becomes with its list."""
-        begin = window.offset - 1, window.line
+        begin = window.offset - 1
         commas = 1
         """Since the last member; the first needs none."""
         while mark := window.skip_space():
@@ -176,7 +184,7 @@ class Document:
                 window.at += mark == "}"
                 if number == self.n_documents:
                     self._without_list = True
-                    size, detail = window.offset - begin[0], shown(metadata)
+                    size, detail = window.offset - begin, shown(metadata)
                     self.lose(
                         max(number - 1, 0), "foreign_object", size, detail=detail, begin=begin
                     )
@@ -298,9 +306,9 @@ class Document:
         repaired: bool = False,
         event: int | None = None,
         detail: str | None = None,
-        begin: tuple[int, int] | None = None,
+        begin: int | None = None,
     ) -> None:
-        """Note a loss of the next `size` bytes, or of those from `begin`: byte and line."""
+        """Note a loss of the next `size` bytes, or of those from the byte `begin`."""
         if self.trusting:
             raise IrregularError
         coming = number == self.n_documents == self._number + 1
@@ -309,8 +317,8 @@ class Document:
         window = self.window
         if detail is None:
             detail = window.bytes(min(size, DETAIL)).decode(errors="replace")
-        offset, line = begin or (window.offset, window.line)
-        loss = Loss(kind, repaired, event, offset, line, size, detail)
+        offset = window.offset if begin is None else begin
+        loss = Loss(kind, repaired, event, offset, window.line_of(offset), size, detail)
         if coming:
             self._pending.append(loss)
         else:

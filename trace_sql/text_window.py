@@ -18,9 +18,8 @@ class TextWindow:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._lines = _Lines(source)
         self._base = 0
-        self._lines = 1
-        self._counted = 0
         self.text = ""
         self.at = 0
         self.ended = False
@@ -33,9 +32,7 @@ class TextWindow:
         if not data:
             self.ended = True
             return False
-        self._count_lines(self.at)
         self._base += self.at
-        self._counted = 0
         self.text = self.text[self.at :] + data.decode("latin-1")
         self.at = 0
         return True
@@ -62,16 +59,47 @@ class TextWindow:
         """The 0-based byte in the file of what is to be taken next."""
         return self._base + self.at
 
-    @property
-    def line(self) -> int:
-        """The 1-based line of what is to be taken next."""
-        self._count_lines(self.at)
-        return self._lines
+    def line_of(self, offset: int) -> int:
+        """Return the 1-based line of a byte that was read."""
+        return self._lines.line_of(offset)
 
-    def _count_lines(self, end: int) -> None:
-        self._lines += self.text.count("\n", self._counted, end)
-        self._counted = max(end, self._counted)
+    def close(self) -> None:
+        self._lines.close()
 
     def bytes(self, size: int) -> bytes:
         """Return the next `size` bytes without taking them."""
         return self.text[self.at : self.at + size].encode("latin-1")
+
+
+class _Lines:
+    """Numbers of lines in a source, for the few that are asked for: it is read once more for them.
+
+    To count them all while a file is read would take a third of that.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._again: Source | None = None
+        self._rest = b""
+        self._offset = 0
+        self._line = 1
+
+    def line_of(self, offset: int) -> int:
+        if self._again is None or offset < self._offset:
+            self.close()
+            self._again = Source(self._source.path, self._source.member)
+            self._rest, self._offset, self._line = b"", 0, 1
+        while self._offset < offset:
+            self._rest = self._rest or self._again.read()
+            if not self._rest:
+                break
+            part = self._rest[: offset - self._offset]
+            self._line += part.count(b"\n")
+            self._offset += len(part)
+            self._rest = self._rest[len(part) :]
+        return self._line
+
+    def close(self) -> None:
+        if self._again is not None:
+            self._again.close()
+            self._again = None
