@@ -6,8 +6,11 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
 from command_line import CONFIG, DEMO, TRACE, Run, answer, refused
 
+from trace_sql.cli import main
 from trace_sql.errors import ExitCode
 
 
@@ -22,6 +25,16 @@ def test_ingest_says_what_is_new(run: Run, tmp_path: Path) -> None:
     (row,) = answer(run("sql", "one", "select run, tags, n_events from traces", "--format", "json"))
     assert row == {"run": "r", "tags": {"tp": "4", "gpu": "H200"}, "n_events": 1}
     assert "one" in run("traces").stdout
+
+
+def test_the_store_may_stand_behind_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACE_SQL_STORE", str(tmp_path / "another"))
+    for words in (("ingest", str(TRACE)), ("traces",)):
+        done = CliRunner().invoke(main, [*words, "--store", str(tmp_path / "mine")])
+        assert "gpt-oss-TP-0" in done.stdout
+    assert not (tmp_path / "another").exists()
 
 
 def test_ingest_of_a_folder(run: Run, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def open_store(context: click.Context, memory_limit: int | None = None) -> Store
     from trace_sql.store import Store, default_folder
 
     try:
-        folder = context.obj or default_folder()
+        folder = context.find_root().obj or default_folder()
     except RuntimeError:
         raise UsageError("you have no home folder; name one with --store FOLDER") from None
     if utf8(str(folder)) != str(folder):
