@@ -18,7 +18,7 @@
 -- start_ns         BIGINT                 ns     earliest time; what the Perfetto UI shows as zero
 -- span_ns          BIGINT                 ns     from the first work of any kind to the latest end
 -- base_time_ns     BIGINT                 ns     epoch time that its times count from, as it says
--- complete         BOOLEAN                -      the file was read to its end without loss
+-- complete         BOOLEAN                -      nothing was lost, not even text around the trace
 -- n_repaired       BIGINT                 -      places repaired; the view losses has each
 -- n_lost           BIGINT                 -      places of which nothing could be kept
 -- file_bytes       BIGINT                 bytes  size of the file
