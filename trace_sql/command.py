@@ -206,6 +206,8 @@ class Group(click.Group):
             )
             fail(f"{what} written ({error.strerror})", ExitCode.FAILED)
         except RuntimeError as error:
+            if str(error) == "can't start new thread":
+                fail("out of memory; free some, or select less", ExitCode.FAILED)
             # What DuckDB makes of Ctrl-C while it runs a query.
             if str(error) != "Query interrupted":
                 raise
