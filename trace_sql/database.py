@@ -69,6 +69,10 @@ class Database:
         """Run one of our own queries."""
         return _run(self._session(), sql, values)
 
+    def hold(self, views: Sequence[str]) -> None:
+        """Compute these views once, for an answer that asks each of them several times."""
+        self._session().create(list(views), held=True)
+
     def ask(self, sql: str) -> Result:
         """Run a user's SQL: one SELECT over the views, which can neither write nor read files.
 

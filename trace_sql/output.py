@@ -166,8 +166,14 @@ def _markdown(table: Table) -> str:
     lines.append("| " + " | ".join(headings) + " |")
     lines.append("|" + "|".join("---:" if number else "---" for number in numeric) + "|")
     for row in table.rows:
-        cells = (_cell(column, value) for column, value in zip(table.columns, row, strict=True))
-        lines.append("| " + " | ".join(escaped(cell) for cell in cells) + " |")
+        cells = (
+            # A number has no marks of Markdown to look for.
+            _cell(column, value)
+            if isinstance(value, int | float)
+            else escaped(_cell(column, value))
+            for column, value in zip(table.columns, row, strict=True)
+        )
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -54,8 +54,11 @@ class Session:
         words = set(re.findall(r"[a-z_][a-z0-9_]*", sql.lower()))
         self.create([view.name for view in public_views() if view.name in words])
 
-    def create(self, names: list[str]) -> None:
-        """Create these views, in one go, with what they read."""
+    def create(self, names: list[str], held: bool = False) -> None:
+        """Create these views, in one go, with what they read.
+
+        Those that are `held` become tables: computed now, and not again for each question.
+        """
         needed = _needed(names)
         stored = [name for name in needed if _is_stored(name) and name not in self._created]
         if stored:
@@ -64,7 +67,8 @@ class Session:
         for name in needed:
             if name not in self._created:
                 self._created.add(name)
-                self.connection.execute(f"create view {name} as {load_views()[name].text}")
+                kind = "table" if held and name in names else "view"
+                self.connection.execute(f"create {kind} {name} as {load_views()[name].text}")
 
 
 class TraceSession(Session):
