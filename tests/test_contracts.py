@@ -17,9 +17,10 @@ import pytest
 from fixtures import Scenario, kind, make, serving, write
 from fixtures.__main__ import DEMO
 from trace_sql.analysis import STORED_TABLES, create_table
-from trace_sql.base_tables import BASE_TABLES
+from trace_sql.base_tables import BASE_TABLES, ON_DEMAND
 from trace_sql.contract import ContractError, parse_contract
 from trace_sql.database import Database, public_views
+from trace_sql.macros import macro_names, make_macros
 from trace_sql.parameters import parameters
 from trace_sql.profile import KERNELS, load_profiles
 from trace_sql.resources import data_folder
@@ -27,7 +28,8 @@ from trace_sql.store import Settings, Store
 from trace_sql.views import LAYERS, View, load_views, ordered, render, sources
 
 VIEWS = load_views()
-SESSION_TABLES = {"raw_events", "raw_losses", "raw_facts", "raw_settings", *STORED_TABLES}
+STORE_TABLES = {"raw_events", "raw_losses", "raw_facts", "raw_settings"}
+SESSION_TABLES = {*STORE_TABLES, *STORED_TABLES, *ON_DEMAND}
 """Base tables that a query session has."""
 MOST_LINES = 120
 
@@ -43,6 +45,7 @@ def rendered(profile: str) -> dict[str, str]:
 def over_nothing(profile: str) -> duckdb.DuckDBPyConnection:
     """Create every view over empty typed tables, kept ones as tables as the analysis does."""
     connection = duckdb.connect()
+    make_macros(connection, " ".join(macro_names()), set())
     for table, columns in BASE_TABLES.items():
         create_table(connection, table, columns, [])
     for name, sql in rendered(profile).items():
@@ -95,7 +98,8 @@ def reads(name: str) -> Reads:
 def test_each_sql_file_is_a_view_of_a_known_layer() -> None:
     folder = data_folder("sql")
     found = sorted(path.relative_to(folder) for path in folder.rglob("*.sql"))
-    assert found == sorted(Path(view.layer, f"{view.name}.sql") for view in VIEWS.values())
+    views = [Path(view.layer, f"{view.name}.sql") for view in VIEWS.values()]
+    assert found == sorted([*views, *(Path("macros", f"{name}.sql") for name in macro_names())])
 
 
 @each_view
@@ -300,6 +304,7 @@ def test_grain_holds_for_every_view_of_a_trace(trace: str, traces: dict[str, Sto
     entry = stored.store.entry(stored.trace_id)
     given = parameters(stored.trace_id, stored.settings)
     with contextlib.closing(duckdb.connect()) as connection:
+        make_macros(connection, " ".join(macro_names()), set())
         for table, columns in BASE_TABLES.items():
             create_table(connection, table, columns, given.rows.get(table, []))
         connection.execute(

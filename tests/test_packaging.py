@@ -54,7 +54,7 @@ def test_a_wheel_holds_the_package_its_data_and_nothing_else(wheel: Path) -> Non
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     expected = {f"trace_sql/{path.name}" for path in (ROOT / "trace_sql").glob("*.py")}
-    for folder, pattern in (("sql", "*/*.sql"), ("profiles", "*.toml")):
+    for folder, pattern in (("sql", "*/*.sql"), ("profiles", "**/*.toml")):
         for path in (ROOT / folder).glob(pattern):
             expected.add(f"trace_sql/_data/{path.relative_to(ROOT).as_posix()}")
     # A folder's README explains it wherever it lies.

@@ -22,6 +22,7 @@ from trace_sql.base_tables import BASE_TABLES
 from trace_sql.errors import TraceSqlError
 from trace_sql.events import FACT_COLUMNS, FLAT_EVENTS, FLAT_FACTS, FLAT_LOSSES
 from trace_sql.literal import sql_string
+from trace_sql.macros import make_macros
 from trace_sql.plan import fingerprint, make_plan, settings_key
 from trace_sql.side_by_side import side_by_side
 from trace_sql.store import Settings, Store, TraceEntry
@@ -101,6 +102,7 @@ class Analysis:
                     self.made.add(name)
             views = self._to_make([name for name in names if name in load_views()])
             self.made.update(view.name for view in views)
+            make_macros(self.connection, " ".join(view.text for view in views), self.made)
             side_by_side(self.workspace.cursor, views, self._make)
 
     def close(self) -> None:

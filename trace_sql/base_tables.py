@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from trace_sql.events import EVENT_COLUMNS, FACT_COLUMNS, LOSS_COLUMNS
 
+ON_DEMAND = ("hardware_peaks", "gpu_choice", "trace_pairs")
+"""Tables that a session makes when a question first needs them: no trace determines them."""
+
 BASE_TABLES: dict[str, dict[str, str]] = {
     "raw_events": {"event_id": "BIGINT", **EVENT_COLUMNS},
     "raw_facts": FACT_COLUMNS,
@@ -74,12 +77,42 @@ BASE_TABLES: dict[str, dict[str, str]] = {
         "compress_ratio": "BIGINT",
         "roles": "VARCHAR[]",
     },
+    "trace_geometry": {
+        "trace_id": "VARCHAR",
+        "layer_no": "BIGINT",
+        "h_q": "DOUBLE",
+        "h_kv": "DOUBLE",
+        "d_qk": "DOUBLE",
+        "d_v": "DOUBLE",
+        "window_size": "DOUBLE",
+        "top_k": "DOUBLE",
+        "latent": "BOOLEAN",
+        "dtype": "VARCHAR",
+    },
     "trace_columns": {
         "trace_id": "VARCHAR",
         "position": "BIGINT",
         "label": "VARCHAR",
         "category": "VARCHAR",
     },
+    # TFLOPS are of dense products; terabytes and gigabytes are 1e12 and 1e9 bytes.
+    "hardware_peaks": {
+        "gpu": "VARCHAR",
+        "vendor": "VARCHAR",
+        "match": "VARCHAR",
+        "precision": "VARCHAR",
+        "datasheet_tflops": "DOUBLE",
+        "measured_tflops": "DOUBLE",
+        "hbm_tb_s": "DOUBLE",
+        "units": "BIGINT",
+        "memory_gb": "DOUBLE",
+        "status": "VARCHAR",
+        "source": "VARCHAR",
+        "note": "VARCHAR",
+    },
+    "gpu_choice": {"gpu": "VARCHAR", "gpu_source": "VARCHAR", "peak": "VARCHAR"},
+    # A trace and the one that it is compared with.
+    "trace_pairs": {"trace_id": "VARCHAR", "other_trace_id": "VARCHAR"},
 }
-"""Columns and DuckDB types by relation. `raw_*` come from the store, the others are the rows of
-`parameters`, which say what differs between traces."""
+"""Columns and DuckDB types by relation. `raw_*` come from the store, ON_DEMAND from the session,
+the others are the rows of `parameters`, which say what differs between traces."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from trace_sql import __version__
+from trace_sql.attention_report import attention
 from trace_sql.catalog import ingest, sql, traces
 from trace_sql.command import (
     FILE,
@@ -23,6 +24,7 @@ from trace_sql.command import (
     split,
 )
 from trace_sql.evidence_report import anchors, devices
+from trace_sql.hardware_report import hardware
 from trace_sql.loop_report import loops
 
 
@@ -325,5 +327,5 @@ def schema(view: str | None, output_format: str) -> None:
     show(schema_tables(view), output_format)
 
 
-for command in (anchors, devices, loops, ingest, traces, sql):
+for command in (anchors, devices, loops, attention, hardware, ingest, traces, sql):
     main.add_command(command)

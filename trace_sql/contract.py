@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-UNITS = ("ns", "us", "ms", "s", "bytes", "pct")
+UNITS = ("ns", "us", "ms", "tb_s", "s", "bytes", "pct")
 """Units a column name may end in; a number with a unit must end in it (`wall_ns`)."""
 
 
@@ -87,8 +87,10 @@ def _column(view: str, line: str) -> Column:
     if len(fields) != 4:
         raise ContractError(f"{view}: {line!r} needs name, type, unit and meaning")
     column = Column(*fields)
-    suffix = column.name.rsplit("_", 1)[-1]
-    expected = suffix if "_" in column.name and suffix in UNITS else "-"
+    name = column.name
+    # A rate is named by its unit alone, anything else is more than its unit.
+    ends = (unit for unit in UNITS if name.endswith(f"_{unit}") or name == unit == "tb_s")
+    expected = next(ends, "-")
     if column.unit != expected:
         raise ContractError(f"{view}.{column.name}: unit {column.unit!r}, name says {expected!r}")
     return column

@@ -20,7 +20,8 @@ _ROWS_AT_ONCE = 100_000
 
 if TYPE_CHECKING:
     from trace_sql import engine
-    from trace_sql.session import Session
+    from trace_sql.hardware import Hardware
+    from trace_sql.session import Rows, Session
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Database:
     """Views over `traces` (trace_id to the settings to analyse it with).
 
     A view is created when a query first names it; a trace is analysed when a view needs that.
-    `progress` gets the number of traces analysed and of all.
+    `hardware` has the peaks of GPUs and which one counts, else each trace tells its own; results
+    that are kept do not depend on it. `pairs` are traces to compare, each with the one that it is
+    compared with. `progress` gets the number of traces analysed and of all.
     """
 
     def __init__(
@@ -47,8 +50,12 @@ class Database:
         store: Store,
         traces: Mapping[str, Settings],
         progress: Callable[[int, int], None] | None = None,
+        hardware: Hardware | None = None,
+        pairs: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._store = store
+        self._hardware = hardware
+        self._pairs = pairs
         self._traces = dict(traces)
         self._progress = progress
         self._own: Session | None = None
@@ -126,7 +133,7 @@ class Database:
             chosen = list(self._traces.items())
             if len(chosen) == 1 and chosen[0][1].capture is None:
                 entry = self._store.entry(chosen[0][0])
-                self._own = TraceSession(self._store, entry, chosen[0][1])
+                self._own = TraceSession(self._store, entry, chosen[0][1], self._rows())
             else:
                 workspace = engine.Workspace()
                 engine.use_threads(None)
@@ -161,7 +168,22 @@ class Database:
     ) -> Session:
         from trace_sql.session import FileSession
 
-        return FileSession(connection, close, self._store, self._traces, self._progress)
+        rows = self._rows()
+        return FileSession(connection, close, self._store, self._traces, self._progress, rows)
+
+    def _rows(self) -> dict[str, Rows]:
+        """Return what gives the rows of the tables that a session makes on demand."""
+
+        def hardware() -> Hardware:
+            from trace_sql.hardware import choose_gpu
+
+            return self._hardware or choose_gpu()
+
+        return {
+            "hardware_peaks": lambda: hardware().peak_rows(),
+            "gpu_choice": lambda: hardware().choice_rows(),
+            "trace_pairs": lambda: self._pairs,
+        }
 
 
 def _run(session: Session, sql: str, values: Sequence[Any], most: int | None = None) -> Result:

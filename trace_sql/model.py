@@ -193,6 +193,41 @@ def visit_rows(model: Model | None) -> list[Visit]:
     return list(model.loops.visits()) if model and model.loops else []
 
 
+def geometry_rows(model: Model) -> list[tuple[int | bool | str | None, ...]]:
+    """Return the rows of `trace_geometry`, without their trace: the attention of each layer.
+
+    Layer, heads of query and of key and value, head size of query and of value, keys of a window,
+    keys that sparse attention chooses, whether key and value are one compressed tensor (then the
+    sizes are those of its space, in which a decode step works), and the type of activations.
+    """
+    latent = model.kv_lora_rank is not None
+    size = model.head_dim
+    size_v: int | None = size
+    if model.kv_lora_rank is not None:
+        size = model.kv_lora_rank + (model.qk_rope_head_dim or 0)
+        size_v = model.kv_lora_rank
+    kv_heads = 1 if latent else model.kv_heads or model.heads
+    return [
+        (
+            layer.number,
+            model.heads,
+            kv_heads,
+            size,
+            size_v,
+            model.sliding_window if _WINDOWS & set(layer.roles) else None,
+            model.index_topk,
+            latent,
+            _DTYPES.get(str(model.config.get("torch_dtype") or model.config.get("dtype"))),
+        )
+        for layer in model.layers
+    ]
+
+
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+_WINDOWS = {"SLIDING", "SWA", "SWA_ONLY"}
+"""Roles of layers whose attention sees a window of keys and nothing else."""
+
+
 def _first(formulas: tuple[Formula, ...], config: Config, count: int = 0) -> int | None:
     values = (formula.number(config.get, count) for formula in formulas)
     return next((value for value in values if value is not None), None)

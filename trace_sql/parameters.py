@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trace_sql.attention_rules import (
+    KERNEL_FIELDS,
+    KERNEL_TRAITS,
+    OPERATOR_FIELDS,
+    kernel_rules,
+    operator_rules,
+)
 from trace_sql.errors import RefusedError, UsageError
 from trace_sql.hits import Hits
 from trace_sql.literal import sql_string
-from trace_sql.model import Model, visit_rows
+from trace_sql.model import Model, geometry_rows, visit_rows
 from trace_sql.profile import Boundary, Profile, infer, load_profiles
 from trace_sql.store import Settings
 
@@ -86,6 +93,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             (trace_id, layer.number, layer.type or None, layer.compress_ratio, list(layer.roles))
             for layer in (model.layers if model else ())
         ],
+        "trace_geometry": [(trace_id, *row) for row in (geometry_rows(model) if model else ())],
         "trace_columns": [
             (trace_id, position, label, category)
             for position, (label, categories) in enumerate(profile.resolved_columns.items())
@@ -100,6 +108,11 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             "boundary_patterns": _patterns([rule for rule, _ in boundaries]),
             "prologue_patterns": profile.resolved_prologue_start,
             "prepare_patterns": profile.resolved_prepare_kernels,
+            "operator_rules": operator_rules(),
+            "operator_fields": OPERATOR_FIELDS,
+            "kernel_rules": kernel_rules(),
+            "kernel_fields": KERNEL_FIELDS,
+            "kernel_traits": KERNEL_TRAITS,
             "has_capture": "true" if settings.capture else "false",
         },
     )

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from trace_sql import __version__
+from trace_sql.macros import macro_names, macro_sql
 from trace_sql.resources import cache_folder, data_folder
 from trace_sql.settings import Settings
 from trace_sql.views import load_views, render
@@ -51,7 +52,9 @@ def fingerprint() -> str:
     digest = hashlib.blake2b(f"{__version__} {engine.__version__}".encode(), digest_size=8)
     for view in load_views().values():
         digest.update(f"{view.name} {view.text}".encode())
-    for path in sorted(data_folder("profiles").glob("*.toml")):
+    for name in sorted(macro_names()):
+        digest.update(macro_sql(name).encode())
+    for path in sorted(data_folder("profiles").rglob("*.toml")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 

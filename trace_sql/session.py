@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from trace_sql import engine
 from trace_sql.analysis import STORED_TABLES, Analysis, analysed, create_table
-from trace_sql.base_tables import BASE_TABLES
+from trace_sql.base_tables import BASE_TABLES, ON_DEMAND
 from trace_sql.literal import sql_string
+from trace_sql.macros import make_macros
 from trace_sql.store import Settings, Store, TraceEntry
 from trace_sql.views import load_views, public_views, sources
+
+Rows = Callable[[], Sequence[Sequence[Any]]]
+"""Gives the rows of a table of ON_DEMAND."""
 
 
 class Session:
@@ -26,8 +31,10 @@ class Session:
         close: Callable[[], None],
         created: set[str],
         entries: list[TraceEntry],
+        rows: Mapping[str, Rows],
     ) -> None:
         self.connection = connection
+        self._rows = rows
         self.close = close
         self._created = created
         create_table(
@@ -50,14 +57,17 @@ class Session:
         raise NotImplementedError
 
     def create_named_in(self, sql: str) -> None:
-        """Create the views that `sql` names, with what they read."""
+        """Create the views and macros that `sql` names, with what they read."""
         words = set(re.findall(r"[a-z_][a-z0-9_]*", sql.lower()))
-        self.create([view.name for view in public_views() if view.name in words])
+        public = (*ON_DEMAND, *(view.name for view in public_views()))
+        self.create([name for name in public if name in words])
+        make_macros(self.connection, sql, self._created)
 
     def create(self, names: list[str], held: bool = False) -> None:
         """Create these views, in one go, with what they read.
 
-        Those that are `held` become tables: computed now, and not again for each question.
+        Those that are `held` become tables: computed now, and not again for each question. So do
+        those that read tables of ON_DEMAND: they are small, and others read them many times.
         """
         needed = _needed(names)
         stored = [name for name in needed if _is_stored(name) and name not in self._created]
@@ -65,19 +75,28 @@ class Session:
             self._provide(stored)
             self._created.update(stored)
         for name in needed:
-            if name not in self._created:
-                self._created.add(name)
-                kind = "table" if held and name in names else "view"
-                self.connection.execute(f"create {kind} {name} as {load_views()[name].text}")
+            if name in self._created:
+                continue
+            self._created.add(name)
+            if name in ON_DEMAND:
+                create_table(self.connection, name, BASE_TABLES[name], self._rows[name]())
+            else:
+                is_table = (held and name in names) or not sources(name).isdisjoint(ON_DEMAND)
+                kind = "table" if is_table else "view"
+                text = load_views()[name].text
+                make_macros(self.connection, text, self._created)
+                self.connection.execute(f"create {kind} {name} as {text}")
 
 
 class TraceSession(Session):
     """A trace where it is analysed: what was just computed is not read back from a file."""
 
-    def __init__(self, store: Store, entry: TraceEntry, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, entry: TraceEntry, settings: Settings, rows: Mapping[str, Rows]
+    ) -> None:
         self._analysis = Analysis(store, entry, settings)
         made = self._analysis.made
-        super().__init__(self._analysis.connection, self._analysis.close, made, [entry])
+        super().__init__(self._analysis.connection, self._analysis.close, made, [entry], rows)
 
     def _provide(self, names: list[str]) -> None:
         self._analysis.provide(names)
@@ -96,13 +115,14 @@ class FileSession(Session):
         store: Store,
         traces: Mapping[str, Settings],
         progress: Callable[[int, int], None] | None,
+        rows: Mapping[str, Rows],
     ) -> None:
         store.settle()
         self._store = store
         self._traces = traces
         self._progress = progress
         entries = [store.entry(trace_id) for trace_id in traces]
-        super().__init__(connection, close, set(), entries)
+        super().__init__(connection, close, set(), entries, rows)
         events = [entry.events_path for entry in entries]
         self._relation("raw_events", BASE_TABLES["raw_events"], events, numbered=True)
         losses = [entry.losses_path for entry in entries]
@@ -143,9 +163,9 @@ def _needed(names: list[str]) -> list[str]:
 
     def visit(name: str) -> None:
         if name not in found:
-            if not _is_stored(name):
+            if name not in ON_DEMAND and not _is_stored(name):
                 for source in sorted(sources(name)):
-                    if source in load_views() or _is_stored(source):
+                    if source in load_views() or source in ON_DEMAND or _is_stored(source):
                         visit(source)
             found[name] = None
 

@@ -15,7 +15,7 @@ from trace_sql.resources import data_folder
 if TYPE_CHECKING:
     from trace_sql.contract import Contract
 
-LAYERS = ("stage", "classify", "window", "assign", "measure", "report")
+LAYERS = ("stage", "classify", "window", "assign", "measure", "attention", "report")
 """Folders of sql/ in reading order: a view reads its own or an earlier layer."""
 
 

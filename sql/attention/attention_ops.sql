@@ -1,0 +1,119 @@
+-- One row an operation of attention: calls that are alike, with what they compute, how long they
+-- took, what they could take, and what they are of the trace.
+-- grain: trace_id, op_no
+--
+-- trace_id                 VARCHAR    -      the trace
+-- op_no                    BIGINT     -      0-based, longest in sum first
+-- lead_call_no             BIGINT     -      its first call
+-- operator                 VARCHAR    -      name of the operator; NULL without one
+-- evidence                 VARCHAR    -      operator, capture, unfused or kernels
+-- phase                    VARCHAR    -      prefill, decode, mixed, train_fwd or train_bwd
+-- phase_source             VARCHAR    -      what tells the phase
+-- layer_class              VARCHAR    -      full, window, cross, ...
+-- kernel_names             VARCHAR[]  -      kernels that attend, longest first
+-- input_dims               VARCHAR    -      input shapes of its first call as JSON text
+-- input_types              VARCHAR    -      input types of its first call as JSON text
+-- n_calls                  BIGINT     -      calls
+-- n_passes                 BIGINT     -      passes they are in
+-- layers                   VARCHAR    -      their layers, as 0-23 or 1,3,..,23
+-- sum_us                   DOUBLE     us     sum of the busy times of its calls
+-- mean_us                  DOUBLE     us     mean busy time of a call
+-- std_us                   DOUBLE     us     its standard deviation; NULL for one call
+-- min_us                   DOUBLE     us     shortest
+-- max_us                   DOUBLE     us     longest
+-- core_us                  DOUBLE     us     the part of the sum in which kernels attend
+-- overhead_us              DOUBLE     us     the rest of it
+-- sum_dur_us               DOUBLE     us     sum of durations of its activities
+-- flops                    DOUBLE     -      FLOPs of all calls that tell
+-- bytes                    DOUBLE     -      bytes of all calls that tell
+-- bytes_pages              DOUBLE     -      the same with whole pages of the cache
+-- score_bytes              DOUBLE     bytes  traffic of score matrices, besides; unfused
+-- pairs_lo                 DOUBLE     -      pairs of query and key of a head and call, at least
+-- pairs_hi                 DOUBLE     -      at most
+-- ctx_tokens               DOUBLE     -      query tokens in prefill, mean of its calls
+-- gen_tokens               DOUBLE     -      query tokens of generation, mean of its calls
+-- ctx_flops                DOUBLE     -      FLOPs of prefill, of all calls
+-- gen_flops                DOUBLE     -      FLOPs of generation, of all calls
+-- ctx_bytes                DOUBLE     bytes  bytes of prefill, of all calls
+-- gen_bytes                DOUBLE     bytes  bytes of generation, of all calls
+-- n_requests               DOUBLE     -      requests of a call, mean
+-- n_without                BIGINT     -      calls without FLOPs or bytes
+-- formula                  VARCHAR    -      which formula counts
+-- mask_assumption          VARCHAR    -      what is assumed of mask and lengths
+-- family                   VARCHAR    -      the rule that knows it
+-- direction                VARCHAR    -      fwd or bwd
+-- implementation           VARCHAR    -      flash, paged, standard, unfused, linear or cache
+-- library                  VARCHAR    -      whose kernels they are
+-- batch                    DOUBLE     -      batch
+-- n_q                      DOUBLE     -      query tokens
+-- n_kv                     DOUBLE     -      key tokens; NULL where nothing tells
+-- h_q                      DOUBLE     -      query heads
+-- h_kv                     DOUBLE     -      key and value heads
+-- d_qk                     DOUBLE     -      head size of query and key
+-- d_v                      DOUBLE     -      head size of value
+-- n_seqs                   DOUBLE     -      sequences of packed lengths
+-- max_q                    DOUBLE     -      longest query length told
+-- max_kv                   DOUBLE     -      longest key length told
+-- q_dtype                  VARCHAR    -      type of the query
+-- kv_dtype                 VARCHAR    -      type of key and value, or of their cache
+-- o_dtype                  VARCHAR    -      type of the output
+-- dtype_source             VARCHAR    -      where the types are from
+-- mask                     VARCHAR    -      dense, causal_br, window, ...
+-- window_size              DOUBLE     -      keys that a query of a window sees
+-- top_k                    DOUBLE     -      keys that a query of sparse attention sees
+-- mask_source              VARCHAR    -      what tells the mask
+-- bias_elements            DOUBLE     -      elements of a bias or mask that are read
+-- bias_dtype               VARCHAR    -      its type
+-- latent                   BOOLEAN    -      key and value are one compressed tensor
+-- packed                   BOOLEAN    -      one dimension holds tokens of several requests
+-- shape_source             VARCHAR    -      where the shape is from; NULL: no shape
+-- operation                VARCHAR    -      its operator, else its kernels, else its rule
+-- pct_of_attention         DOUBLE     -      percentage of the time of all calls of attention
+-- pct_of_busy              DOUBLE     -      percentage of the time in which the device works
+-- pct_of_wall              DOUBLE     -      percentage of the time from first start to last end
+-- flops_per_byte           DOUBLE     -      arithmetic intensity
+-- anomaly                  BOOLEAN    -      efficiency is over 110 %: work or peak is wrong
+-- ctx_ratio                DOUBLE     -      share of prefill in the tokens
+-- ctx_flops_ratio          DOUBLE     -      share of prefill in the FLOPs
+-- gen_bytes_ratio          DOUBLE     -      share of generation in the bytes
+-- workload                 VARCHAR    -      prefill_heavy, decode_heavy, mixed or unknown
+-- gqa_ratio                DOUBLE     -      query heads of a key head
+-- pattern                  VARCHAR    -      MHA, GQA, MQA or MLA
+-- band_lo                  DOUBLE     -      least percentage to expect; NULL for decoding
+-- band_hi                  DOUBLE     -      most
+-- in_band                  BOOLEAN    -      whether its efficiency is between both
+-- band_adj_lo              DOUBLE     -      least to expect of as few tiles as it has
+-- band_adj_hi              DOUBLE     -      most
+-- n_rated                  BIGINT     -      calls that have a roofline
+-- gpu                      VARCHAR    -      name in hardware_peaks; NULL when unknown
+-- precision                VARCHAR    -      of its products
+-- peak_tflops              DOUBLE     -      TFLOPS it is measured against
+-- peak_kind                VARCHAR    -      datasheet or measured
+-- peak_status              VARCHAR    -      what vouches for the peak
+-- hbm_tb_s                 DOUBLE     tb_s   bandwidth it is measured against
+-- tflops                   DOUBLE     -      FLOPs over busy time, in TFLOPS
+-- tb_s                     DOUBLE     tb_s   bytes over busy time
+-- roofline_us              DOUBLE     us     sum of the rooflines of its calls
+-- bound                    VARCHAR    -      compute or memory: most of its roofline
+-- efficiency_pct           DOUBLE     pct    roofline over busy time
+-- mean_efficiency_pct      DOUBLE     pct    mean of the shares of its calls
+-- core_efficiency_pct      DOUBLE     pct    roofline over the time in which kernels attend
+-- measured_efficiency_pct  DOUBLE     pct    as efficiency_pct, against measured peaks
+-- tiles                    DOUBLE     -      parts that can be computed side by side
+-- tile_us                  DOUBLE     us     sum of the times of whole rounds of tiles
+-- launch_us                DOUBLE     us     what a kernel takes at least in this trace
+-- floor_us                 DOUBLE     us     sum of the floors of its calls
+-- floor_kind               VARCHAR    -      compute, memory, tiles or launch
+-- floor_efficiency_pct     DOUBLE     pct    floor over busy time
+-- n_anomalies              BIGINT     -      calls over 110 %
+-- peak_note                VARCHAR    -      what to know about the peak
+-- problem                  VARCHAR    -      why there is no efficiency, or why to doubt it
+select
+    t.* exclude (problem),
+    s.* exclude (trace_id, op_no),
+    r.* exclude (trace_id, op_no),
+    p.* exclude (trace_id, op_no)
+from attention_op_times as t
+join attention_op_shapes as s using (trace_id, op_no)
+join attention_op_ratios as r using (trace_id, op_no)
+join attention_op_peaks as p using (trace_id, op_no)

@@ -1,0 +1,58 @@
+-- One row an attention call that attends, with the mask that its work is counted by, and what is
+-- assumed about it.
+-- grain: trace_id, call_no
+-- keep: yes
+--
+-- trace_id         VARCHAR  -  the trace
+-- call_no          BIGINT   -  the call
+-- mask             VARCHAR  -  as in attention_calls; unknown is causal at least, dense at most
+-- by_load          BOOLEAN  -  whether its lengths are those of the step's requests
+-- mask_assumption  VARCHAR  -  what is assumed about the mask; NULL where nothing is
+-- formula          VARCHAR  -  the formula without its phase: causal_br, mla_window, ...
+with
+    masked as (
+        select
+            *,
+            -- Unfused attention multiplies whole matrices and masks afterwards.
+            case
+                when implementation = 'unfused'
+                then 'dense'
+                when coalesce(mask, 'unknown') = 'unknown' and packed
+                then 'causal_br'
+                else coalesce(mask, 'unknown')
+            end as used_mask
+        from attention_calls
+        where implementation is distinct from 'cache'
+    )
+
+select
+    trace_id,
+    call_no,
+    used_mask as mask,
+    coalesce(packed, false)
+    or (n_kv is null and implementation is distinct from 'linear') as by_load,
+    case
+        when implementation = 'linear'
+        then null
+        when implementation = 'unfused'
+        then 'the whole matrix of scores counts: it is multiplied before it is masked'
+        when coalesce(mask, 'unknown') = 'unknown'
+        then if(packed, 'mask not recorded: causal assumed', 'mask not recorded: none assumed')
+        when mask in ('window', 'chunked') and window_size is null
+        then mask || ' of unknown size: all keys counted'
+        when mask = 'topk' and top_k is null and window_size is null
+        then 'number of chosen keys not recorded: all keys counted'
+        when mask_source = 'assumed'
+        then mask || ' mask assumed'
+        when mask_source = 'family' and packed and starts_with(mask, 'causal')
+        then 'no window recorded: causal over all keys assumed'
+    end as mask_assumption,
+    case
+        when implementation = 'linear'
+        then 'linear'
+        else
+            concat_ws(
+                '_', if(latent, 'mla', null), if(implementation = 'unfused', 'unfused', used_mask)
+            )
+    end as formula
+from masked

@@ -1,0 +1,77 @@
+-- One row an activity of a call that kernel names alone tell. On a stream every kernel that attends
+-- is a call of its own, with the kernels that prepare it before and finish it behind, and so is
+-- every one that writes the cache.
+-- grain: trace_id, event_id
+-- keep: yes
+--
+-- trace_id       VARCHAR  -  the trace
+-- event_id       BIGINT   -  the activity
+-- lead_event_id  BIGINT   -  the kernel of its call that attends, or writes the cache
+with
+    numbered as (
+        select
+            a.trace_id,
+            a.event_id,
+            a.pid,
+            a.device,
+            a.stream,
+            w.role,
+            w.place,
+            row_number() over in_stream as number,
+            if(
+                w.role = 'core',
+                {
+                    'event_id':a.event_id,
+                    'number':row_number() over in_stream,
+                    'direction':w.direction,
+                    'is_linear':w.implementation = 'linear'
+                },
+                null
+            ) as core,
+            w.direction,
+            w.implementation = 'linear' as is_linear
+        from activities as a
+        left join attention_words as w on w.trace_id = a.trace_id and w.name = a.name
+        anti join operator_activities as o on o.trace_id = a.trace_id and o.event_id = a.event_id
+        anti join unfused_activities as u on u.trace_id = a.trace_id and u.event_id = a.event_id
+        where a.kind = 'kernel' and a.selected
+        window
+            in_stream as (partition by a.trace_id, a.pid, a.device, a.stream order by a.gpu_index)
+    ),
+
+    reached as (
+        select
+            trace_id,
+            event_id,
+            role,
+            number,
+            direction,
+            is_linear,
+            case
+                when role in ('core', 'kv_write')
+                then core
+                when place = 'before'
+                then
+                    first_value(core ignore nulls) over (
+                        in_stream rows between current row and unbounded following
+                    )
+                when place = 'after'
+                then last_value(core ignore nulls) over in_stream
+            end as core
+        from numbered
+        where role in ('core', 'combine', 'step', 'quantize', 'kv_write')
+        window in_stream as (partition by trace_id, pid, device, stream order by number)
+    )
+
+select trace_id, event_id, if(role = 'kv_write', event_id, core.event_id) as lead_event_id
+from reached
+where
+    role = 'kv_write'
+    or role = 'core'
+    -- Other kernels may stand between, but few; recomputed steps of a forward pass prepare the
+    -- backward one of linear attention.
+    or (
+        abs(core.number - number) <= 12
+        and coalesce(core.is_linear, false) = coalesce(is_linear, false)
+        and (core.direction = direction or is_linear)
+    )

@@ -1,0 +1,39 @@
+-- One row an operator that is a call of attention and whose kernels ran, with what their names
+-- tell.
+-- grain: trace_id, operator_event_id
+-- keep: yes
+--
+-- trace_id           VARCHAR  -  the trace of its activities
+-- host_trace_id      VARCHAR  -  the trace that holds it
+-- operator_event_id  BIGINT   -  the operator
+-- has_core           BOOLEAN  -  one of them is known to attend
+-- has_gemms          BOOLEAN  -  two or more are products of matrices
+-- is_one             BOOLEAN  -  those that attend are of one implementation
+-- head_dim           DOUBLE   -  head size
+-- cache_dtype        VARCHAR  -  type in which the cache is written
+-- ran_library        VARCHAR  -  whose they are
+-- ran                VARCHAR  -  flash, paged or linear
+-- ran_q              VARCHAR  -  type of the query
+-- ran_kv             VARCHAR  -  type of the cache
+-- ran_o              VARCHAR  -  type of the output
+-- ran_mask           VARCHAR  -  causal, window or dense
+select
+    o.trace_id,
+    o.host_trace_id,
+    o.operator_event_id,
+    count(*) filter (n.role = 'core') > 0 as has_core,
+    count(*) filter (starts_with(k.category, 'gemm')) > 1 as has_gemms,
+    count(distinct n.implementation) filter (n.role = 'core') = 1 as is_one,
+    max(n.head_dim) filter (n.role = 'core')::double as head_dim,
+    max(n.kv_dtype) filter (n.role = 'kv_write') as cache_dtype,
+    max(n.library) filter (n.role = 'core') as ran_library,
+    max(n.implementation) filter (n.role = 'core') as ran,
+    max(n.q_dtype) filter (n.role = 'core') as ran_q,
+    max(n.kv_dtype) filter (n.role = 'core') as ran_kv,
+    max(n.o_dtype) filter (n.role = 'core') as ran_o,
+    max(n.mask) filter (n.role = 'core') as ran_mask
+from operator_activities as o
+join activities as a using (trace_id, event_id)
+left join name_classes as k on k.trace_id = a.trace_id and k.name = a.name
+left join attention_names as n on n.trace_id = a.trace_id and n.name = a.name
+group by o.trace_id, o.host_trace_id, o.operator_event_id

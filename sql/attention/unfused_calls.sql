@@ -1,0 +1,81 @@
+-- One row a call of attention without a fused kernel: a product of queries and keys, a softmax over
+-- the keys, a product with values, one behind the other on a thread. Shapes must fit each other.
+-- grain: trace_id, lead_event_id
+-- keep: yes
+--
+-- trace_id        VARCHAR  -  the trace of its activities
+-- host_trace_id   VARCHAR  -  the trace that holds its operators
+-- lead_event_id   BIGINT   -  its first activity
+-- operator        VARCHAR  -  the operators
+-- family          VARCHAR  -  the rule that knows it
+-- direction       VARCHAR  -  fwd or bwd
+-- implementation  VARCHAR  -  flash, paged, standard, unfused, linear, cache
+-- library         VARCHAR  -  whose kernels they are, as far as names tell
+-- batch           DOUBLE   -  batch
+-- n_q             DOUBLE   -  query tokens of a sequence; of all where packed
+-- n_kv            DOUBLE   -  key tokens; NULL where only the load of the step tells
+-- h_q             DOUBLE   -  query heads
+-- h_kv            DOUBLE   -  key and value heads in memory
+-- d_qk            DOUBLE   -  head size of query and key
+-- d_v             DOUBLE   -  head size of value
+-- n_seqs          DOUBLE   -  sequences of packed lengths
+-- max_q           DOUBLE   -  longest query length told
+-- max_kv          DOUBLE   -  longest key length told
+-- q_dtype         VARCHAR  -  bf16, fp16, fp32, fp8_e4m3, ...
+-- kv_dtype        VARCHAR  -  of key and value, or of their cache
+-- o_dtype         VARCHAR  -  of the output
+-- dtype_source    VARCHAR  -  where the types are from
+-- mask            VARCHAR  -  dense, causal_tl, causal_br, window, chunked, topk, ...
+-- window_size     DOUBLE   -  keys that a query of a window sees, itself included
+-- top_k           DOUBLE   -  keys that a query of sparse attention sees
+-- mask_source     VARCHAR  -  argument, kernel name, config, profile, family or assumed
+-- bias_elements   DOUBLE   -  elements of a bias or mask that are read; 0 without one
+-- bias_dtype      VARCHAR  -  its type
+-- latent          BOOLEAN  -  key and value are one compressed tensor, as in MLA
+-- packed          BOOLEAN  -  tokens of several requests stand in one dimension
+-- shape_source    VARCHAR  -  operator, capture, kernel name, config, profile; NULL: no shape
+-- problem         VARCHAR  -  what is not known, and what would tell
+select
+    a.trace_id,
+    c.trace_id as host_trace_id,
+    a.lead_event_id,
+    c.operators as operator,
+    'unfused' as family,
+    c.direction,
+    'unfused' as implementation,
+    'PyTorch' as library,
+    c.batch,
+    c.n_q,
+    c.n_kv,
+    c.h as h_q,
+    c.h as h_kv,
+    c.d_qk,
+    c.d_v,
+    null::double as n_seqs,
+    null::double as max_q,
+    null::double as max_kv,
+    c.dtype as q_dtype,
+    c.dtype as kv_dtype,
+    c.dtype as o_dtype,
+    if(c.dtype is null, null, 'operator') as dtype_source,
+    -- What is computed, whatever a mask takes away in between.
+    if(c.causal, 'causal_tl', 'dense') as mask,
+    null::double as window_size,
+    null::double as top_k,
+    'family' as mask_source,
+    cast(0 as double) as bias_elements,
+    null::varchar as bias_dtype,
+    false as latent,
+    false as packed,
+    case
+        when c.n_q is null then null when a.trace_id = c.trace_id then 'operator' else 'capture'
+    end as shape_source,
+    if(c.n_q is null, 'no shapes recorded: profile with record_shapes=True', null) as problem
+from unfused_spans as c
+join
+    (
+        select distinct trace_id, host_trace_id, softmax_event_id, lead_event_id
+        from unfused_activities
+    ) as a
+    on a.host_trace_id = c.trace_id
+    and a.softmax_event_id = c.event_id

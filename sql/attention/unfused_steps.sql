@@ -1,0 +1,107 @@
+-- One row an operator that may be a step of attention without a fused kernel: a product of matrices
+-- or a softmax, forward or backward; numbered on its thread by the products so far.
+-- grain: trace_id, event_id
+-- keep: yes
+--
+-- trace_id    VARCHAR   -   the trace that holds it
+-- event_id    BIGINT    -   the operator
+-- pid         VARCHAR   -   host process
+-- tid         VARCHAR   -   host thread
+-- kind        VARCHAR   -   product, fwd (softmax) or bwd (its backward)
+-- name        VARCHAR   -   its name
+-- number      BIGINT    -   products of its thread up to here, itself included
+-- start_ns    BIGINT    ns  start, of the operator around a product that copies its factors
+-- end_ns      BIGINT    ns  end, alike
+-- dims        DOUBLE[]  -   shape of what a softmax takes
+-- b           DOUBLE    -   matrices of a product
+-- m           DOUBLE    -   rows of the first factor
+-- k           DOUBLE    -   columns of the first factor
+-- n           DOUBLE    -   columns of the second
+-- dtype       VARCHAR   -   type of the factors
+with
+    told as (
+        select
+            trace_id,
+            event_id,
+            pid,
+            tid,
+            name,
+            ts_ns,
+            ts_ns + dur_ns as end_ns,
+            case
+                when name in ('aten::bmm', 'aten::baddbmm', 'aten::mm')
+                then 'product'
+                when regexp_matches(name, '(?i)softmax_?backward')
+                then 'bwd'
+                else 'fwd'
+            end as kind,
+            json_extract(args, '$."Input Dims"') as shapes,
+            -- The factors of baddbmm come behind what is added.
+            if(name = 'aten::baddbmm', 1, 0) as first_no,
+            try_cast(json_extract(shapes, '$[' || first_no || ']') as double[]) as one,
+            try_cast(json_extract(shapes, '$[' || (first_no + 1) || ']') as double[]) as other,
+            dtype_word(json_extract_string(args, '$."Input type"[' || first_no || ']')) as dtype,
+            try_cast(json_extract_string(args, '$."Concrete Inputs"[1]') as bigint) as dim
+        from timed_events
+        where
+            lower(cat) in ('cpu_op', 'operator')
+            and dur_ns > 0
+            and (
+                name in (
+                    'aten::bmm',
+                    'aten::baddbmm',
+                    'aten::mm',
+                    'aten::_softmax',
+                    'aten::_masked_softmax',
+                    'aten::_softmax_backward_data',
+                    'aten::_masked_softmax_backward'
+                )
+                or regexp_matches(name, '^triton_\w*_softmax|^Scaled\w*Softmax(?:Backward)?$')
+            )
+    ),
+
+    -- They copy factors that are views of something else; none stands in another.
+    around as (
+        select trace_id, pid, tid, ts_ns as begin_ns, ts_ns + dur_ns as end_ns
+        from timed_events
+        where
+            lower(cat) in ('cpu_op', 'operator')
+            and dur_ns > 0
+            and name in ('aten::matmul', 'aten::einsum')
+        window
+            before as (
+                partition by trace_id, pid, tid
+                order by ts_ns, dur_ns desc
+                rows between unbounded preceding and 1 preceding
+            )
+        qualify coalesce(ts_ns >= max(ts_ns + dur_ns) over before, true)
+    )
+
+select
+    t.trace_id,
+    t.event_id,
+    t.pid,
+    t.tid,
+    t.kind,
+    t.name,
+    count(case when t.kind = 'product' then 1 end) over (
+        partition by t.trace_id, t.pid, t.tid order by t.ts_ns, t.event_id
+    ) as number,
+    if(t.end_ns <= a.end_ns, a.begin_ns, t.ts_ns) as start_ns,
+    if(t.end_ns <= a.end_ns, a.end_ns, t.end_ns) as end_ns,
+    if(starts_with(t.name, 'triton'), null, t.one) as dims,
+    if(len(t.one) = 3, t.one[1], 1) as b,
+    t.one[-2] as m,
+    t.one[-1] as k,
+    t.other[-1] as n,
+    t.dtype
+from told as t
+asof left join
+    around as a
+    on t.kind = 'product'
+    and a.trace_id = t.trace_id
+    and a.pid = t.pid
+    and a.tid = t.tid
+    and a.begin_ns <= t.ts_ns
+-- A softmax over another dimension than the last is none of attention.
+where t.kind <> 'fwd' or t.dim is null or t.dim in (-1, len(t.one) - 1)

@@ -1,0 +1,254 @@
+"""What keeps attention kernels that do no more than they must: launches, tiles, rates.
+
+Sentences of the lead operation of a finding; `attention_advice` says which belong together.
+"""
+
+from __future__ import annotations
+
+from trace_sql.attention_words import (
+    Operation,
+    count,
+    decodes,
+    is_paged,
+    mean,
+    megabytes,
+    micros,
+    per_call,
+    percent,
+    rate,
+    roof,
+    top,
+)
+
+# A launch.
+
+
+def launch_insight(operation: Operation) -> str:
+    """Return that a call is too short for its roofline to matter."""
+    facts = operation["analysis"]
+    least, launch = per_call(operation, "roofline_us") or 0, facts["launch_us"] or 0
+    if least < launch:
+        return (
+            f"A call asks for {micros(least)} at the peaks and takes {mean(operation)}, while"
+            f" hardly a kernel of this trace takes less than {micros(launch)}: it is too short for"
+            " bandwidth or compute to matter."
+        )
+    return (
+        f"A call takes {mean(operation)} where kernels of this trace take {micros(launch)} at"
+        f" least: starting and draining it weigh as much as the {roof(operation)} of its work."
+    )
+
+
+def launch_action(_: Operation) -> str:
+    """Return to make calls larger."""
+    return (
+        "Give each call more to do, by larger batches or by packing sequences into one call; tuning"
+        " the kernel itself comes last."
+    )
+
+
+def launch_reason(operation: Operation) -> str:
+    """Return that latency sets the time."""
+    facts = operation["analysis"]
+    sentences = []
+    tiles, units = facts["tiles"], facts["units"]
+    if tiles and units and tiles < units:
+        sentences.append(
+            f"Assuming tiles of 128 queries, a call has {count(tiles, 'tile')} for {units} compute"
+            " units, and each goes through its keys one after the other."
+        )
+    sentences.append("So latency sets the time: one short round of work that starts and drains.")
+    ratio = facts["mean_us"] / facts["launch_us"] if facts["launch_us"] else 0
+    if ratio >= 4:
+        sentences.append(
+            f"Still, {mean(operation)} is {ratio:.0f} times the shortest kernels here, which is"
+            " more than a launch."
+        )
+    return " ".join(sentences)
+
+
+def launch_way(operation: Operation) -> str:
+    """Return how to make them larger."""
+    facts = operation["analysis"]
+    ratio = facts["mean_us"] / facts["launch_us"] if facts["launch_us"] else 0
+    other = " Compare attention back ends at this shape: one with less fixed cost shows at once."
+    return (
+        "Batch requests, or pack sequences of different lengths into one call, and look at time per"
+        " token rather than per call." + (other if ratio >= 4 else "")
+    )
+
+
+# Tiles.
+
+
+def tiles_insight(operation: Operation) -> str:
+    """Return how much of the GPU a call leaves idle."""
+    facts = operation["analysis"]
+    tiles, units = facts["tiles"] or 0, facts["units"] or 1
+    if tiles < units:
+        return (
+            f"A call has about {count(tiles, 'tile')} of work for {units} compute units, so"
+            f" {percent(100 - 100 * tiles / units)} of the GPU stays idle while it runs:"
+            f" {rate(operation)}."
+        )
+    return (
+        f"The {count(tiles, 'tile')} of a call need {-(-tiles // units):.0f} rounds on {units}"
+        f" compute units and leave the last one mostly empty: {rate(operation)}."
+    )
+
+
+def tiles_action(_: Operation) -> str:
+    """Return to split the work further."""
+    return (
+        "Split the keys of a query over several workgroups, or put more heads or sequences into a"
+        " call."
+    )
+
+
+def tiles_reason(operation: Operation) -> str:
+    """Return what whole rounds of tiles take."""
+    return (
+        "Assuming tiles of 128 queries, whole rounds of them take"
+        f" {micros(per_call(operation, 'tile_us'))} at the peak, where the work itself is worth"
+        f" {roof(operation)}. The call takes {mean(operation)}."
+    )
+
+
+def tiles_way(operation: Operation) -> str:
+    """Return how to split it."""
+    return (
+        "Choose an attention kernel that splits keys where queries are few, or raise the batch; the"
+        f" grid of {top(operation)} in a kernel profile shows whether it helped."
+    )
+
+
+# Compute and bandwidth.
+
+
+def compute_insight(operation: Operation) -> str:
+    """Return how far products are from their peak."""
+    intensity = operation["efficiency"]["flops_per_byte"]
+    return (
+        f"At {intensity:,.0f} FLOPs a byte these calls are a matter of compute, and they run at"
+        f" {rate(operation)}: {mean(operation)} each, where the roofline is {roof(operation)}."
+    )
+
+
+def compute_action(operation: Operation) -> str:
+    """Return to profile the kernel."""
+    first = f"Profile {top(operation)} for tile-size and wave-occupancy tuning."
+    profile = operation["classification"]["workload_profile"]
+    if is_paged(operation) and profile["workload_type"] == "prefill_heavy":
+        return (
+            f"{first} Enable chunked prefill, so that a long prompt does not set a step's latency."
+        )
+    return first
+
+
+def compute_reason(operation: Operation) -> str:
+    """Return where the rest is lost."""
+    facts = operation["analysis"]
+    if facts["tiles"] and facts["units"]:
+        rounds = facts["tiles"] / facts["units"]
+        return (
+            f"The GPU has enough to do (assuming tiles of 128 queries, {rounds:,.1f} rounds on"
+            f" {facts['units']} compute units), so what is missing is lost inside of the kernel:"
+            " between its products stand softmax and waits for data."
+        )
+    return "What is missing is lost inside of the kernel; the trace shows its duration alone."
+
+
+def compute_way(operation: Operation) -> str:
+    """Return what to try first."""
+    text = "Time other attention back ends at this shape before tuning this one."
+    if (
+        is_paged(operation)
+        and (operation["classification"]["workload_profile"]["gqa_ratio"] or 1) > 1
+    ):
+        text += " Confirm that the kernel loads a key head once for its group of query heads."
+    return text
+
+
+def bandwidth_insight(operation: Operation) -> str:
+    """Return how far reads are from the bandwidth."""
+    moved = megabytes(operation)
+    if decodes(operation):
+        return (
+            f"A call must read {moved}, nearly all of it cache, and gets {rate(operation)}:"
+            f" {mean(operation)}, where the bandwidth allows {roof(operation)}."
+        )
+    return (
+        f"A call must move {moved} and gets {rate(operation)}: {mean(operation)}, where the"
+        f" bandwidth allows {roof(operation)}."
+    )
+
+
+def bandwidth_action(operation: Operation) -> str:
+    """Return to read more at once."""
+    first = f"Optimize the memory access of {top(operation)}."
+    if decodes(operation):
+        return (
+            "Decode with larger batches, which put more reads in flight, and consider speculative"
+            f" decoding, which reads a key once for several tokens. {first}"
+        )
+    return first
+
+
+def bandwidth_reason(operation: Operation) -> str:
+    """Return what makes reads slow."""
+    facts = operation["analysis"]
+    sentences = []
+    if facts["combine_pct"] > 10:
+        sentences.append(
+            f"Combining the parts of split keys takes {percent(facts['combine_pct'])} of the kernel"
+            " time."
+        )
+    if (facts["page_pct"] or 0) > 10:
+        sentences.append(
+            f"Whole pages of the cache can add {percent(facts['page_pct'])} to the bytes."
+        )
+    if decodes(operation):
+        sentences.append(
+            "Each request reads its own keys and values once for a single token or a few, so bytes"
+            " set the least time, and requests of different lengths end at different times."
+        )
+    else:
+        sentences += _balance(operation)
+    return " ".join(sentences)
+
+
+def _balance(operation: Operation) -> list[str]:
+    """Return what bytes and products each need, of a call that is no decoding."""
+    flops, peak = operation["perf_params"]["flops"], operation["efficiency"]["resolved_peak_maf"]
+    sentences = []
+    if flops and peak:
+        products = flops / operation["count"] / peak / 1e6
+        sentences.append(
+            f"At the peaks its bytes need {roof(operation)} and its products {micros(products)};"
+            f" neither explains {mean(operation)}."
+        )
+    if (operation["perf_params"]["n_q"] or 0) < 1024 and not operation["perf_params"]["packed"]:
+        sentences.append("So short a sequence leaves a kernel little to hide its loads behind.")
+    return sentences
+
+
+def bandwidth_way(operation: Operation) -> str:
+    """Return how to get more of the bandwidth."""
+    if decodes(operation):
+        kv = operation["perf_params"]["kv_dtype"] or ""
+        eight = "" if kv.startswith("fp8") else " An 8-bit cache would halve the bytes."
+        return (
+            "Raise the number of requests a step until bandwidth stops growing, then profile the"
+            f" kernel's loads.{eight}"
+        )
+    return (
+        "Time other attention back ends at this shape, and profile whether loads or products wait."
+    )
+
+
+def cache_insight(operation: Operation) -> str:
+    """Return how far writes to the cache are from the bandwidth."""
+    return (
+        f"Writing keys and values to the cache moves {megabytes(operation)} a call at"
+        f" {rate(operation)}: {mean(operation)}, where the bandwidth allows {roof(operation)}."
+    )

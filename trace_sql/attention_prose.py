@@ -1,0 +1,280 @@
+"""What a finding about attention says: written from its figures, a text for each cause.
+
+Sentences name no vendor's library and claim nothing that a trace does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trace_sql.attention_advice import advice
+from trace_sql.attention_words import (
+    Operation,
+    code,
+    count,
+    kind,
+    listed,
+    micros,
+    noun,
+    per_call,
+    percent,
+    shape_words,
+    share,
+)
+
+TILES_UNSEEN = "Flash tile size not visible \u2014 profile the kernel for tile-size tuning."
+HITS_UNSEEN = "Per-request KV-cache hit rate not visible from trace data."
+"""Words for what a trace cannot show."""
+
+
+def title(operation: Operation) -> str:
+    """Return the heading of a finding that this operation leads."""
+    what = noun(operation)
+    cause = operation["analysis"]["cause"]
+    endings = {
+        "unfused": "unfused: scores travel through memory",
+        "launch": "in calls too short to fill the GPU",
+        "tiles": "with too few tiles for the GPU",
+        "copies": "slowed by copies and fills in its calls",
+        "older": "on kernels older than the GPU",
+        "model_error": "above its roofline: the work model needs a check",
+        "unmodeled": "without a roofline",
+        "compute": f"at {percent(share(operation))} of the compute peak",
+    }
+    return f"{what} {endings.get(cause, f'at {percent(share(operation))} of the bandwidth')}"
+
+
+def insight(operation: Operation) -> str:
+    """Return what is wrong, with the figures that show it."""
+    text = advice(operation).insight(operation)
+    facts = operation["analysis"]
+    if _has_wrapper(operation):
+        share_of_it = 100 * facts["wrapper_us"] / (operation["time_ms"] * 1000)
+        text += (
+            f" Copies of its tensors right around the calls cost {micros(facts['wrapper_us'])}"
+            f" more, {percent(share_of_it)} of what the calls themselves take."
+        )
+    return text
+
+
+def action(operation: Operation) -> str:
+    """Return what to do first."""
+    text = advice(operation).action(operation)
+    if _has_wrapper(operation):
+        text += " Have the wrapper hand over strided tensors instead of copies."
+    return text
+
+
+def identification(operation: Operation) -> str:
+    """Return which calls these are: kernels, shape, layers, workload, and what was assumed."""
+    shape, facts = operation["perf_params"], operation["analysis"]
+    where = f" in layers {shape['layers']}" if shape["layers"] else ""
+    words = shape_words(operation)
+    library = f" by {operation['library']}" if operation["library"] != "Unknown" else ""
+    total = micros(operation["time_ms"] * 1000)
+    took = f"It takes {total}"
+    if operation["count"] > 1:
+        took = f"They take {total}, {micros(facts['mean_us'])} each"
+    sentences = [
+        f"{count(operation['count'], 'call')} of {code(operation['name'])}{where}:"
+        f" {kind(operation)}{library}{f', {words}' if words else ''}.",
+        f"{took}: {percent(operation['percent_of_total'])} of wall time and"
+        f" {percent(operation['percent_of_busy'])} of the time in which the GPU works.",
+        *_workload(operation),
+        *_parts(operation),
+        *_band(operation),
+        *_copies_around(operation),
+    ]
+    if facts["evidence"] == "kernels":
+        sentences.append("They were recognised by kernel names alone.")
+    if shape["mask_assumption"]:
+        sentences.append(f"Assumed: {shape['mask_assumption']}.")
+    return " ".join(sentences)
+
+
+def reasoning(operation: Operation) -> str:
+    """Return why it is slow, as far as the trace shows."""
+    return " ".join([advice(operation).reason(operation), *_floor(operation), *_sides(operation)])
+
+
+def resolution(operation: Operation) -> str:
+    """Return what to do about it, and how to see that it helped."""
+    return " ".join([advice(operation).way(operation), *_tuning(operation)])
+
+
+def others(lead: Operation, operations: Sequence[Operation]) -> str:
+    """Return a sentence about the further members of a finding; empty for none."""
+    if not operations:
+        return ""
+    time = lead["time_ms"] + sum(operation["time_ms"] for operation in operations)
+    names = listed([_beside(lead, operation) for operation in operations[:2]])
+    more = "" if len(operations) < 3 else f" and {count(len(operations) - 2, 'other')}"
+    return f"With {names}{more} it is {micros(time * 1000)} in all."
+
+
+def also(lead: Operation, operation: Operation) -> str:
+    """Return a sentence that identifies a further member of a finding."""
+    words = shape_words(operation)
+    known = f", {words}" if words and words != shape_words(lead) else ""
+    reached = share(operation)
+    rated = "" if reached is None else f", at {percent(reached)} of the roofline"
+    return (
+        f"Also {count(operation['count'], 'call')} of {_beside(lead, operation)}{known}:"
+        f" {micros(operation['analysis']['mean_us'])} each,"
+        f" {percent(operation['percent_of_total'])} of wall time{rated}."
+    )
+
+
+def _beside(lead: Operation, operation: Operation) -> str:
+    """Return what tells another member of a finding from the first."""
+    if operation["name"] != lead["name"]:
+        return code(operation["name"])
+    one, other = lead["perf_params"], operation["perf_params"]
+    if other["layers"] and other["layers"] != one["layers"]:
+        return f"the {other['layer_class'] or 'other'} layers {other['layers']}"
+    if other["phase"] != one["phase"] and other["phase"]:
+        return f"its calls in {other['phase'].replace('_', ' ')}"
+    return "its calls of another shape"
+
+
+def _has_wrapper(operation: Operation) -> bool:
+    """Whether copies around the calls are worth the first word."""
+    return (operation["analysis"]["wrapper_us"] or 0) > 0.2 * operation["time_ms"] * 1000
+
+
+def _workload(operation: Operation) -> list[str]:
+    profile = operation["classification"]["workload_profile"]
+    shape = operation["perf_params"]
+    sentences = []
+    requests, keys = shape["n_requests"], shape["n_kv"]
+    if shape["packed"] and requests and keys:
+        tokens = (profile["sum_ctx_tokens"] or 0) + (profile["sum_gen_tokens"] or 0)
+        sentences.append(
+            f"A call serves {count(requests, 'request')} with {count(tokens, 'new token')} over"
+            f" {keys:,.0f} keys in sum, {keys / requests:,.0f} a request."
+        )
+    ratio, by_bytes = profile["ctx_ratio"], profile["gen_bytes_ratio"]
+    if shape["packed"] and profile["workload_type"] in ("prefill_heavy", "decode_heavy"):
+        sentences.append(f"By tokens the workload is {profile['workload_type'].replace('_', '-')}.")
+    if (
+        ratio is not None
+        and by_bytes is not None
+        and 0 < ratio < 1
+        and ratio > 0.8
+        and by_bytes > 0.3
+    ):
+        sentences.append(
+            f"But generation, {percent(100 * (1 - ratio))} of the tokens, moves"
+            f" {percent(100 * by_bytes)} of the bytes."
+        )
+    pattern, heads = profile["attention_pattern"], profile["gqa_ratio"]
+    if pattern in ("GQA", "MQA") and heads:
+        sentences.append(
+            f"{heads:.0f} query heads share a key head ({pattern}), which shrinks the cache and can"
+            " cost a kernel a little efficiency."
+        )
+    return sentences
+
+
+def _parts(operation: Operation) -> list[str]:
+    kernels = operation["kernel_details_summary"]
+    if len(kernels) < 2:
+        return []
+    shown = [f"{code(kernel['kernel'])} {percent(kernel['percent'])}" for kernel in kernels[:3]]
+    rest = f", {len(kernels) - 3} more the rest" if len(kernels) > 3 else ""
+    return [f"Their kernel time is {listed(shown)}{rest}."]
+
+
+def _band(operation: Operation) -> list[str]:
+    facts = operation["analysis"]
+    reached, low, high = share(operation), facts["band_lo"], facts["band_hi"]
+    if reached is None or low is None or operation["efficiency"]["is_anomaly"]:
+        return []
+    guess = " (a guess for backward passes)" if operation["category"] == "sdpa_bwd" else ""
+    usual = f"{low:.0f} to {high:.0f} % of the roofline is usual at this length{guess}"
+    if facts["in_band"]:
+        return [f"{usual}, and {percent(reached)} is within it."]
+    side = "below" if reached < low else "above"
+    return [f"{usual}; {percent(reached)} is {side} it."]
+
+
+def _copies_around(operation: Operation) -> list[str]:
+    facts = operation["analysis"]
+    before, behind = facts["n_before"] or 0, facts["n_behind"] or 0
+    if before + behind < 0.5:
+        return []
+    return [
+        f"Around a call stand {count(before, 'copy', 'copies')} of query, key or"
+        f" value size and {behind:.0f} of the output's, {micros(facts['wrapper_us'])} in all, that"
+        " are not in this time."
+    ]
+
+
+def _floor(operation: Operation) -> list[str]:
+    """Return what can be gained where tiles or launches keep the roofline out of reach."""
+    facts = operation["analysis"]
+    floor, roof = facts["floor_us"], facts["roofline_us"]
+    if (
+        not floor
+        or not roof
+        or floor < 1.2 * roof
+        or facts["floor_kind"] not in ("tiles", "launch")
+    ):
+        return []
+    total = operation["time_ms"] * 1000
+    gain = max(0.0, (total - floor) / total) * (operation["percent_of_total"] or 0)
+    why = "tiles" if facts["floor_kind"] == "tiles" else "the shortest kernel of this trace"
+    return [
+        f"Counting {why}, {micros(per_call(operation, 'floor_us'))} a call is the least to hope"
+        f" for, worth {percent(gain)} of wall time; the high end below ignores that."
+    ]
+
+
+def _sides(operation: Operation) -> list[str]:
+    """Return what stands beside the cause."""
+    facts = operation["analysis"]
+    sentences = []
+    if facts["write_pct"] > 10 and facts["cause"] not in ("unfused", "cache_write"):
+        sentences.append(f"Writing new keys to the cache takes {percent(facts['write_pct'])}.")
+    if operation["perf_params"]["layer_class"] in _VARIANTS:
+        sentences.append(
+            "Layers of this shape fall into kinds by kernel or time, as full and sliding attention"
+            " do; the trace does not name the mask, so a model config would make this exact."
+        )
+    if facts["attend_pct"] < 80 and facts["cause"] not in ("unfused", "copies", "cache_write"):
+        sentences.append(
+            f"Kernels that attend are {percent(facts['attend_pct'])} of this time; the rest is"
+            " other work that the operator does."
+        )
+    if operation["category"] == "sdpa_bwd":
+        sentences.append(_backward(facts["forward_us"], facts["mean_us"]))
+    return sentences
+
+
+def _backward(forward: float | None, backward: float) -> str:
+    if not forward:
+        return "Backward recomputes the weights and moves more, so it stays below forward."
+    return (
+        f"Backward takes {backward / forward:.1f} times as long as the forward calls; five products"
+        " against two make 2.5 the least to expect."
+    )
+
+
+_VARIANTS = tuple(f"variant {letter}" for letter in "ABCDEFGH")
+
+
+def _tuning(operation: Operation) -> list[str]:
+    shape, facts = operation["perf_params"], operation["analysis"]
+    sentences = []
+    if facts["write_pct"] > 10 and shape["implementation"] == "paged":
+        sentences.append("Test KV cache block_size 16, 32 and 64 for the writes.")
+    if (facts["n_before"] or 0) + (facts["n_behind"] or 0) >= 0.5:
+        sentences.append(
+            "If the kernel takes strided tensors, drop the `.contiguous()` calls of the wrapper:"
+            f" another {micros(facts['wrapper_us'])}."
+        )
+    if shape["implementation"] == "paged" and shape["phase"] in ("decode", "mixed"):
+        sentences.append(HITS_UNSEEN)
+    elif facts["cause"] in ("compute", "tiles", "older"):
+        sentences.append(TILES_UNSEEN)
+    return sentences
