@@ -159,7 +159,7 @@ def made_ops(
         {"trace_id": "t", "gpu": CALL["gpu"], "gpu_source": "device name", "peak": "datasheet"}
         | {"units": 132}
     ]
-    rows |= {name: list(listed) for name, listed in tables.items()}
+    rows |= {name: list(listed) for name, listed in tables.items()}  # type: ignore[arg-type]
     with contextlib.closing(duckdb.connect()) as connection:
         make_macros(connection, " ".join(macro_names()), set())
         for table, kinds in BASE_TABLES.items():

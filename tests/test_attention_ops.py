@@ -193,7 +193,7 @@ def test_layer_classes_are_named_by_mask_and_lengths() -> None:
         {"us": 20.0, "mask": "topk", "top_k": 2048.0},
         {"us": 10.0, "implementation": "cache", "flops": 0.0},
     ]
-    assert [op["layer_class"] for op in ops(calls)] == [
+    assert [op["layer_class"] for op in ops(calls)] == [  # type: ignore[arg-type]
         *("full", "window", "cross", "linear", "sparse", None)
     ]
 
@@ -332,7 +332,7 @@ def test_an_operation_is_called_by_operator_or_kernels_or_rule() -> None:
         {"us": 5.0, "operator": None, "implementation": "cache", "family": "kv_write"}
         | {"parts": [("kv_write", "store", 1.0)]},
     ]
-    found = ops(calls)
+    found = ops(calls)  # type: ignore[arg-type]
     assert [op["operation"] for op in found[:2]] == ["flash::fwd", "k3d + reduce"]
 
 

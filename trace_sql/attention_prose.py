@@ -139,7 +139,7 @@ def _beside(lead: Operation, operation: Operation) -> str:
 
 def _has_wrapper(operation: Operation) -> bool:
     """Whether copies around the calls are worth the first word."""
-    return (operation["analysis"]["wrapper_us"] or 0) > 0.2 * operation["time_ms"] * 1000
+    return bool((operation["analysis"]["wrapper_us"] or 0) > 0.2 * operation["time_ms"] * 1000)
 
 
 def _workload(operation: Operation) -> list[str]:
