@@ -118,7 +118,7 @@ def attention(
             say("CSV holds one table, the first; --format json has all")
         say(coverage(db, trace_id))
         if findings is not None or metrics is not None:
-            _write(db, trace_id, findings, metrics)
+            _write(db, trace_id, other, findings, metrics)
 
 
 @contextmanager
@@ -155,17 +155,28 @@ def _opened(
                 say(f"warning: {warning}")
 
 
-def _write(db: Database, trace_id: str, findings: Path | None, metrics: Path | None) -> None:
-    from trace_sql.attention_findings import findings_text
-    from trace_sql.attention_metrics import attention_metrics, metrics_text
+def _write(
+    db: Database, trace_id: str, other: str | None, findings: Path | None, metrics: Path | None
+) -> None:
+    """Write findings and what they stand on, of one trace or of two compared."""
+    from trace_sql.attention_metrics import metrics_text
     from trace_sql.checklist import write_text
 
-    content = attention_metrics(db, trace_id)
+    if other is None:
+        from trace_sql.attention_findings import findings_text
+        from trace_sql.attention_metrics import attention_metrics
+
+        content, told = attention_metrics(db, trace_id), findings_text
+    else:
+        from trace_sql.comparison_findings import comparison_text
+        from trace_sql.comparison_metrics import comparison_metrics
+
+        content, told = comparison_metrics(db, trace_id, other), comparison_text
     if metrics is not None:
         write_text(metrics, metrics_text(content))
         say(f"wrote {metrics}")
     if findings is not None:
-        write_text(findings, findings_text(content))
+        write_text(findings, told(content))
         say(f"wrote {findings}")
 
 
