@@ -132,10 +132,9 @@ def write(path: Path, events: str, head: str = '{"schemaVersion": 1, ', tail: st
     return path
 
 
-def cut_small(patch: pytest.MonkeyPatch, piece: int, lag: int, chunk: int) -> None:
+def cut_small(patch: pytest.MonkeyPatch, piece: int, chunk: int) -> None:
     """Cut every few events and read every few bytes, so that small files have many seams."""
     patch.setattr(event_list, "PIECE_BYTES", piece)
-    patch.setattr(event_list, "_LAG", lag)
     patch.setattr("trace_sql.text_window.CHUNK_BYTES", chunk)
 
 

@@ -174,7 +174,7 @@ def test_checked_reading_agrees_with_the_quick_one(
     path = write(
         tmp_path / "t.json", json.dumps(events, ensure_ascii=False)[1:-1], tail=', "a": 1}'
     )
-    cut_small(monkeypatch, piece, piece, 50)
+    cut_small(monkeypatch, piece, 50)
     quick = both(path, tmp_path / "quick")
     check_at_once(monkeypatch)
     checked = both(path, tmp_path / "checked")

@@ -27,7 +27,7 @@ Read = Callable[[bytes], list[Flat]]
 def read(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
     """Flatten all documents of a text, whole at once or with seams everywhere."""
     if request.param == "small pieces":
-        cut_small(monkeypatch, 30, 30, 20)
+        cut_small(monkeypatch, 30, 20)
 
     def read_text(raw: bytes) -> list[Flat]:
         (tmp_path / "t.json").write_bytes(raw)
@@ -559,7 +559,7 @@ def test_deep_metadata(depth: int, read: Read) -> None:
 def test_value_beyond_the_limit_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_value, "MAX_BYTES", 5000)
     monkeypatch.setattr(event_list, "MAX_BYTES", 5000)
-    cut_small(monkeypatch, 100, 100, 100)
+    cut_small(monkeypatch, 100, 100)
     monkeypatch.setattr(event_list, "_MAX_CUT", 1000)
     long = b'{"ph":"X","name":"%s"}' % (b"x" * 20_000)
     (tmp_path / "t.json").write_bytes(listed(A, long, B))

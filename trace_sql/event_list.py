@@ -19,13 +19,11 @@ from trace_sql.mending import mend, without_repeats
 from trace_sql.text_window import TextWindow
 
 PIECE_BYTES = 1 << 19
-"""A piece is cut at the first element boundary after this many bytes."""
-
-_LAG = 1 << 19
-"""Bytes that stay untaken while there is more to read: the end of the list is among the last."""
+"""A piece of a list has about so many bytes, and the end of the list is among as many last ones."""
 _MAX_CUT = 8 << 20
 
 _BETWEEN = re.compile(r"\}\s*,\s*\{")
+_CUT = re.compile(_BETWEEN.pattern.encode())
 _LAST = re.compile(r"\}\s*(?=\])")
 _LIST_KEY = '"traceEvents"'
 _NEAR_END = 64
@@ -96,26 +94,17 @@ class EventList:
     def _trusted(self) -> Iterator[bytes]:
         """Yield all but the end of the list, or all of it where its end is plain to see."""
         window = self._window
-        window.have(PIECE_BYTES + _LAG)
+        window.have(PIECE_BYTES)
         first = _BETWEEN.search(window.text, window.at)
         self._document.separator = first[0] if first else ""
-        while not self._near_end():
-            match = _BETWEEN.search(window.text, window.at + PIECE_BYTES)
-            if match:
-                yield window.bytes(match.start() + 1 - window.at)
-                window.at = match.end() - 1
-            elif len(window.text) - window.at > _MAX_CUT:
-                # One huge event, or another layout: with care.
-                return
-            elif not window.more():
-                break
+        yield from window.cut(_CUT, PIECE_BYTES, _MAX_CUT)
+        if not window.ended:
+            # One huge event, or another layout: with care.
+            return
         if window.skip_space() != "]" and (last := _LAST.search(window.text, window.at)):
             yield window.bytes(last.end() - window.at)
             window.at = last.end()
             self._document.trusting = True
-
-    def _near_end(self) -> bool:
-        return not self._window.have(PIECE_BYTES + _LAG)
 
     def _checked(self) -> Iterator[bytes]:
         """Yield what is left of the list; go behind its end."""

@@ -36,8 +36,8 @@ _TIME_LIMIT = 9_000_000_000_000_000
 _EXACT_US = 1 << 43
 """Below it (us) doubles lie less than a nanosecond apart, and nanoseconds are below 2^53."""
 _SURPLUS_COMMA = r",\s*[\]}]"
-_BARE_VALUE = r":\s*-?(?:[iI]nf|[nN]a[nN])[a-z]*\s*[,\]}]"
-_BARE_ELEMENT = r"[\[,]\s*-?(?:[iI]nf|[nN]a[nN])[a-z]*\s*[,\]}]"
+_BARE_VALUE = r":\s*-?(?i:inf|infinity|nan)\s*[,\]}]"
+_BARE_ELEMENT = r"[\[,]\s*-?(?i:inf|infinity|nan)\s*[,\]}]"
 """What the engine takes for JSON and is none."""
 _LENIENT = "|".join((_SURPLUS_COMMA, _BARE_VALUE, _BARE_ELEMENT))
 _ODD_ID = rf'"(?:{"|".join(_ID_ARGS.values())})":(?:"|[tf]|-?[0-9]+[.eE])|"external id"'

@@ -87,53 +87,50 @@ def _count_events(connection: engine.DuckDBPyConnection, events: str) -> dict[st
     """Return the facts that one query over the events gives, and evidence for the vendor."""
     device = f"cat in {(*DEVICE_CATEGORIES, *_OLD_DEVICE_CATEGORIES)}"
     runtime = "regexp_matches(cat, '(?i)runtime|driver')"
-    # By category first: there are few, and most events are none of these.
+    slices = "ph in ('X', 'B', 'E', 'b', 'n', 'e')"
+    # By kind first: there are few, and most questions are about some of them.
     cursor = connection.execute(
         f"""
         select
             coalesce(sum(n), 0)::BIGINT as n_events,
-            coalesce(sum(odd), 0)::BIGINT as n_odd,
+            coalesce(sum(n) filter (ph is null), 0)::BIGINT as n_odd,
             coalesce(sum(n) filter ({device}), 0)::BIGINT as n_device_events,
-            coalesce(sum(untimed) filter ({device}), 0)::BIGINT as n_without_time,
-            min(begin_ns) as min_ts_ns,
-            min(first_ns) as first_ns,
-            max(end_ns) as max_end_ns,
-            coalesce(
-                len(list_distinct(flatten(list(devices) filter ({device})))), 0
-            ) as n_devices,
-            coalesce(sum(too_late), 0)::BIGINT as n_too_late,
+            coalesce(sum(n - timed) filter ({device}), 0)::BIGINT as n_without_time,
+            min(begin_ns) filter ({slices} or ph in ('i', 'I', 'C')) as min_ts_ns,
+            min(first_ns) filter ({slices}) as first_ns,
+            max(end_ns) filter ({slices}) as max_end_ns,
+            count(distinct device) filter ({device}) as n_devices,
+            coalesce(sum(too_late) filter (ph in ('X', 'B', 'E')), 0)::BIGINT as n_too_late,
             coalesce(sum(small_fraction), 0)::BIGINT as n_small_fractions,
             coalesce(sum(odd_fraction), 0)::BIGINT as n_odd_fractions,
             coalesce(bool_or({runtime} and hip), false) as has_hip,
             coalesce(bool_or({runtime} and cuda), false) as has_cuda
         from (
             select
+                ph,
                 cat,
+                device,
                 count(*) as n,
-                count(*) - count(ph) as odd,
+                count(timed_ns) as timed,
+                min(ts_ns) as begin_ns,
+                min(timed_ns) as first_ns,
+                max(ts_ns::HUGEINT + coalesce(dur_ns, 0)) as end_ns,
                 count(*) filter (
-                    ts_ns is null or (ts_ns = 0 and coalesce(dur_ns, 0) = 0)
-                ) as untimed,
-                min(ts_ns) filter (ph in ('X', 'B', 'E', 'b', 'n', 'e', 'i', 'I', 'C')) as begin_ns,
-                max(ts_ns::HUGEINT + coalesce(dur_ns, 0))
-                    filter (ph in ('X', 'B', 'E', 'b', 'n', 'e')) as end_ns,
-                min(ts_ns) filter (
-                    ph in ('X', 'B', 'E', 'b', 'n', 'e')
-                    and (ts_ns <> 0 or coalesce(dur_ns, 0) <> 0)
-                ) as first_ns,
-                count(*) filter (
-                    ph in ('X', 'B', 'E')
-                    and (ts_ns > {_LATE_NS} or (ts_ns is null and contains(extra, '"ts":')))
+                    ts_ns > {_LATE_NS} or (ts_ns is null and contains(extra, '"ts":'))
                 ) as too_late,
                 count(*) filter (ts_ns % 1000 between 1 and 99) as small_fraction,
                 count(*) filter (ts_ns % 10 <> 0) as odd_fraction,
-                list(distinct device) filter (device is not null) as devices,
                 bool_or(starts_with(name, 'hip')) as hip,
                 bool_or(
                     case when starts_with(name, 'cu') then regexp_matches(name, '^cu(da)?[A-Z]') end
                 ) as cuda
-            from {events}
-            group by cat
+            from (
+                select
+                    *,
+                    case when ts_ns <> 0 or coalesce(dur_ns, 0) <> 0 then ts_ns end as timed_ns
+                from {events}
+            )
+            group by ph, cat, device
         )
         """
     )

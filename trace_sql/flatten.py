@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _SMALL = 32 << 20
 """Bytes of JSON up to which all of it is in memory at once, which takes several times as much."""
 
+_BATCH_BYTES = 5 << 19
+"""Bytes of pieces that the engine gets at once; one piece where it must keep all as JSON."""
+
 _FIRST_TIME = re.compile(rb'"ts"\s*:\s*"?(-?[0-9]+)')
 _EPOCH_DIGITS = 13
 """Microseconds since 1970 have more; those since a boot or the profiler's start fewer."""
@@ -152,7 +155,7 @@ class _Reading:
 
         made: list[engine.Workspace] = []
 
-        def load(source: Source, pieces: Iterator[bytes], select: Select) -> int:
+        def load(source: Source, pieces: Iterator[bytes], select: Select, _: bool) -> int:
             if source.file_bytes > _SMALL:
                 raise _LargeError
             folder = self._out / "pieces"
@@ -190,8 +193,9 @@ class _Reading:
             connection.execute("set enable_progress_bar = false")
             events = self._out / "events.parquet"
 
-            def load(_: Source, pieces: Iterator[bytes], select: Select) -> int:
-                return stream(connection, pieces, select, events)
+            def load(_: Source, pieces: Iterator[bytes], select: Select, checked: bool) -> int:
+                batch_bytes = 1 if checked else _BATCH_BYTES
+                return stream(connection, pieces, select, events, batch_bytes)
 
             source, document, n_events = self._read(load)
             rows = f"read_parquet({sql_string(events)})"
@@ -258,7 +262,7 @@ class _Reading:
 
             with _explained(source, count is not None, failures):
                 kept = _noting(itertools.chain([first] if first else [], pieces), failures)
-                n_events = load(source, kept, select)
+                n_events = load(source, kept, select, count is not None)
             if count is not None and n_events != document.n_counted:
                 raise TraceSqlError(
                     f"{source.label}: {n_events} rows of {document.n_counted} events; this is an"
@@ -269,8 +273,8 @@ class _Reading:
             source.close()
 
 
-_Load = Callable[[Source, Iterator[bytes], Select], int]
-"""Loads the events of pieces; returns their number."""
+_Load = Callable[[Source, Iterator[bytes], Select, bool], int]
+"""Loads the events of pieces, which were checked or not; returns their number."""
 
 
 def _is_epoch(piece: bytes) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from trace_sql.source import CHUNK_BYTES, Source
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_NEAR = 16 << 10
 
 
 class TextWindow:
@@ -43,6 +45,45 @@ class TextWindow:
             if not self.more():
                 return False
         return True
+
+    def cut(self, between: re.Pattern[bytes], size: int, most: int) -> Iterator[bytes]:
+        """Take and yield pieces of about `size` bytes, but for at least as many before the end.
+
+        A piece begins with the last byte of a match of `between` and ends with the first one of
+        another; of the text between them nothing is looked at. Stops before a piece would be
+        larger than `most` bytes. What is read here is copied once, and in small blocks: for
+        large ones the system gives and takes back memory all the time.
+        """
+        head, block = b"", self.bytes(len(self.text) - self.at)
+        self._base += self.at
+        self.text, self.at = "", 0
+        while ahead := self._block(size):
+            if self.ended:
+                block += ahead
+                break
+            # Most often there is one near the end.
+            match = between.search(block, max(len(block) - _NEAR, 0)) or between.search(block)
+            if match:
+                piece = b"".join((head, memoryview(block)[: match.start() + 1]))
+                head, block = block[match.end() - 1 :], ahead
+                self._base += len(piece) + match.end() - match.start() - 2
+                yield piece
+            else:
+                block += ahead
+                if len(block) > most:
+                    break
+        self.text = (head + block).decode("latin-1")
+
+    def _block(self, size: int) -> bytes:
+        """Read on until there are `size` bytes; fewer at the end."""
+        parts: list[bytes] = []
+        while size > 0:
+            parts.append(self._source.read(size))
+            size -= len(parts[-1])
+            if not parts[-1]:
+                self.ended = True
+                break
+        return b"".join(parts)
 
     def skip_space(self) -> str:
         """Go to the next character that is no white space and return it; "" at the end."""
