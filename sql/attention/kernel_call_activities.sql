@@ -19,17 +19,10 @@ with
             w.place,
             row_number() over in_stream as number,
             if(
-                w.role = 'core',
-                {
-                    'event_id':a.event_id,
-                    'number':row_number() over in_stream,
-                    'direction':w.direction,
-                    'is_linear':w.implementation = 'linear'
-                },
-                null
+                w.role = 'core', {'event_id':a.event_id, 'number':row_number() over in_stream}, null
             ) as core,
             w.direction,
-            w.implementation = 'linear' as is_linear
+            coalesce(w.implementation = 'linear', false) as is_linear
         from activities as a
         left join attention_words as w on w.trace_id = a.trace_id and w.name = a.name
         anti join operator_activities as o on o.trace_id = a.trace_id and o.event_id = a.event_id
@@ -45,8 +38,6 @@ with
             event_id,
             role,
             number,
-            direction,
-            is_linear,
             case
                 when role in ('core', 'kv_write')
                 then core
@@ -60,7 +51,13 @@ with
             end as core
         from numbered
         where role in ('core', 'combine', 'step', 'quantize', 'kv_write')
-        window in_stream as (partition by trace_id, pid, device, stream order by number)
+        -- Recomputed steps of a forward pass prepare the backward one of linear attention.
+        window
+            in_stream as (
+                partition by
+                    trace_id, pid, device, stream, if(is_linear, 'linear', coalesce(direction, ''))
+                order by number
+            )
     )
 
 select trace_id, event_id, if(role = 'kv_write', event_id, core.event_id) as lead_event_id
@@ -68,10 +65,5 @@ from reached
 where
     role = 'kv_write'
     or role = 'core'
-    -- Other kernels may stand between, but few; recomputed steps of a forward pass prepare the
-    -- backward one of linear attention.
-    or (
-        abs(core.number - number) <= 12
-        and coalesce(core.is_linear, false) = coalesce(is_linear, false)
-        and (core.direction = direction or is_linear)
-    )
+    -- Other kernels may stand between, but few.
+    or abs(core.number - number) <= 12

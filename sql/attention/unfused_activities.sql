@@ -5,7 +5,7 @@
 --
 -- trace_id          VARCHAR  -  the trace
 -- event_id          BIGINT   -  the activity
--- host_trace_id     VARCHAR  -  the trace that holds its operators
+-- host_trace_id     VARCHAR  -  the trace that holds its operators; NULL where kernels tell
 -- softmax_event_id  BIGINT   -  the softmax
 -- lead_event_id     BIGINT   -  first activity of the call
 with
@@ -21,18 +21,26 @@ with
             and s.tid = o.tid
             and s.start_ns <= o.launch_ns
         where o.launch_ns < s.end_ns
+    ),
+
+    found as (
+        select
+            trace_id,
+            event_id,
+            host_trace_id,
+            softmax_event_id,
+            min(event_id) over (
+                partition by
+                    trace_id,
+                    softmax_event_id,
+                    if(trace_id = host_trace_id, 0, coalesce(correlation, 0))
+            ) as lead_event_id
+        from inside
+        union all
+        select trace_id, event_id, null as host_trace_id, softmax_event_id, lead_event_id
+        from unfused_kernels
     )
 
-select
-    i.trace_id,
-    i.event_id,
-    i.host_trace_id,
-    i.softmax_event_id,
-    min(i.event_id) over (
-        partition by
-            i.trace_id,
-            i.softmax_event_id,
-            if(i.trace_id = i.host_trace_id, 0, coalesce(i.correlation, 0))
-    ) as lead_event_id
-from inside as i
-anti join operator_activities as o on o.trace_id = i.trace_id and o.event_id = i.event_id
+select f.trace_id, f.event_id, f.host_trace_id, f.softmax_event_id, f.lead_event_id
+from found as f
+anti join operator_activities as o on o.trace_id = f.trace_id and o.event_id = f.event_id

@@ -37,11 +37,11 @@
 -- problem         VARCHAR  -  what is not known, and what would tell
 select
     a.trace_id,
-    c.trace_id as host_trace_id,
+    coalesce(a.host_trace_id, a.trace_id) as host_trace_id,
     a.lead_event_id,
     c.operators as operator,
     'unfused' as family,
-    c.direction,
+    coalesce(c.direction, if(regexp_matches(e.name, '(?i)backward'), 'bwd', 'fwd')) as direction,
     'unfused' as implementation,
     'PyTorch' as library,
     c.batch,
@@ -71,11 +71,14 @@ select
         when c.n_q is null then null when a.trace_id = c.trace_id then 'operator' else 'capture'
     end as shape_source,
     if(c.n_q is null, 'no shapes recorded: profile with record_shapes=True', null) as problem
-from unfused_spans as c
-join
+from
     (
         select distinct trace_id, host_trace_id, softmax_event_id, lead_event_id
         from unfused_activities
     ) as a
-    on a.host_trace_id = c.trace_id
-    and a.softmax_event_id = c.event_id
+left join unfused_spans as c on c.trace_id = a.host_trace_id and c.event_id = a.softmax_event_id
+left join
+    events as e
+    on a.host_trace_id is null
+    and e.trace_id = a.trace_id
+    and e.event_id = a.softmax_event_id

@@ -34,8 +34,8 @@ with
             s.dims,
             coalesce(s.dims[-1], p.n) as n_kv,
             coalesce(list_product(s.dims[1:len(s.dims) - 1]), p.b * p.m) as n_rows,
-            coalesce(lag(s.end_ns) over in_thread, -9e18) as after_ns,
-            coalesce(lead(s.start_ns) over in_thread, 9e18) as before_ns,
+            lag(s.end_ns) over in_thread as after_ns,
+            lead(s.start_ns) over in_thread as before_ns,
             unnest([-2, -1, 0, 1, 2]) as step
         from unfused_steps as s
         left join
@@ -87,8 +87,8 @@ with
             and p.number = s.number + s.step
             and p.kind = 'product'
         where
-            p.start_ns >= s.after_ns
-            and p.end_ns <= s.before_ns
+            coalesce(p.start_ns >= s.after_ns, true)
+            and coalesce(p.end_ns <= s.before_ns, true)
             and if(is_before, p.end_ns <= s.softmax_ns, p.start_ns >= s.softmax_ns)
             and (s.kind = 'bwd' or s.step < 2)
             and (s.kind = 'fwd' or s.step > -2)

@@ -56,18 +56,22 @@ with
                     'aten::_softmax_backward_data',
                     'aten::_masked_softmax_backward'
                 )
-                or regexp_matches(name, '^triton_\w*_softmax|^Scaled\w*Softmax(?:Backward)?$')
+                or starts_with(name, 'triton_')
+                and contains(name, '_softmax')
+                or starts_with(name, 'Scaled')
+                and regexp_matches(name, 'Softmax(?:Backward)?$')
             )
     ),
 
-    -- They copy factors that are views of something else; none stands in another.
+    -- They copy factors that are views of something else, and what linear multiplies by is a
+    -- weight; none stands in another.
     around as (
-        select trace_id, pid, tid, ts_ns as begin_ns, ts_ns + dur_ns as end_ns
+        select trace_id, pid, tid, name, ts_ns as begin_ns, ts_ns + dur_ns as end_ns
         from timed_events
         where
             lower(cat) in ('cpu_op', 'operator')
             and dur_ns > 0
-            and name in ('aten::matmul', 'aten::einsum')
+            and name in ('aten::matmul', 'aten::einsum', 'aten::linear')
         window
             before as (
                 partition by trace_id, pid, tid
@@ -92,7 +96,7 @@ select
     if(starts_with(t.name, 'triton'), null, t.one) as dims,
     if(len(t.one) = 3, t.one[1], 1) as b,
     t.one[-2] as m,
-    t.one[-1] as k,
+    if(a.name = 'aten::linear' and t.end_ns <= a.end_ns, null, t.one[-1]) as k,
     t.other[-1] as n,
     t.dtype
 from told as t
