@@ -2,43 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from trace_sql.database import Database
 from trace_sql.literal import sql_string
 from trace_sql.output import Column, Table
 from trace_sql.reports import view_table
-from trace_sql.views import load_views, sources
-
-_ASKED = ("match_notes", "comparative_members")
-"""Views that answers about a comparison read, beside what these read."""
-
-
-def hold_comparison(db: Database) -> None:
-    """Compute what every answer about a comparison reads; `db` knows the pair of traces."""
-    hold_chain(db, _ASKED)
-
-
-def hold_chain(db: Database, names: Sequence[str]) -> None:
-    """Compute views and all that they read, one after the other.
-
-    Views that stand on views on views would each be planned and run as often as they are read:
-    that takes seconds where this takes tenths.
-    """
-    views = load_views()
-    found: dict[str, None] = {}
-
-    def visit(name: str) -> None:
-        if name in found or name not in views or views[name].keep:
-            return
-        for source in sorted(sources(name)):
-            visit(source)
-        found[name] = None
-
-    for name in names:
-        visit(name)
-    for name in found:
-        db.hold([name])
 
 
 def comparison_tables(
@@ -48,7 +15,6 @@ def comparison_tables(
 
     `full` gives all columns of a match in place of those that a terminal has room for.
     """
-    hold_comparison(db)
     matches = (*_MATCH, *_MORE, _NOTE) if full else _MATCH
     tables = [_pair_table(db, "matches", _TITLE, matches, "comparison_table", (trace_id, other))]
     if not full:

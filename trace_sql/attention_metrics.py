@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trace_sql.attention_comparison import hold_chain
 from trace_sql.attention_operation import Row, described, rounded
 from trace_sql.database import Database
 from trace_sql.output import json_text
 
-_READ = ("attention_causes", "finding_members")
 _WHOLE = """
     select t.name, s.attention_ms, s.busy_ms, s.wall_ms, s.busy_pct, s.wall_pct,
         c.n_named, c.n_uncovered, c.uncovered_ms, c.uncovered,
@@ -43,7 +41,6 @@ _MEMBERS = "from finding_members where trace_id = ? order by rank, position"
 
 def attention_metrics(db: Database, trace_id: str) -> dict[str, Any]:
     """Return the metrics of one trace; `status` is NO_DATA where it has no attention."""
-    hold_chain(db, _READ)
     whole = _first(_rows(db, _WHOLE, trace_id))
     operations = _rows(db, _OPERATIONS, trace_id)
     kernels: dict[int, list[Row]] = {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trace_sql.attention_comparison import hold_comparison
 from trace_sql.attention_metrics import attention_metrics
 from trace_sql.database import Database
 
@@ -41,7 +40,6 @@ def comparison_metrics(db: Database, trace_id: str, other: str) -> dict[str, Any
 
     `status` is NO_DATA where trace 1 has no attention.
     """
-    hold_comparison(db)
     one, two = (attention_metrics(db, name) for name in (trace_id, other))
     ours = {operation["op_no"]: operation for operation in one["operations"]}
     theirs = {operation["op_no"]: operation for operation in two["operations"]}

@@ -12,7 +12,8 @@ A view file opens with comment lines:
 
 Columns stand in order after the empty comment line, fields divided by two or more blanks: name,
 DuckDB type, unit ("-" for none), meaning. `keep: yes` asks for the result to be computed once and
-kept while a trace is analysed, `keep: store` for it to be written to the store as well.
+kept while a trace is analysed, `keep: store` for it to be written to the store as well, and
+`keep: session` for it to be computed once in a session that asks for it, from what is stored.
 """
 
 from __future__ import annotations

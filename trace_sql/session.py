@@ -67,7 +67,7 @@ class Session:
         """Create these views, in one go, with what they read.
 
         Those that are `held` become tables: computed now, and not again for each question. So do
-        those that read tables of ON_DEMAND: they are small, and others read them many times.
+        those whose head says `keep: session`.
         """
         needed = _needed(names)
         stored = [name for name in needed if _is_stored(name) and name not in self._created]
@@ -81,9 +81,9 @@ class Session:
             if name in ON_DEMAND:
                 create_table(self.connection, name, BASE_TABLES[name], self._rows[name]())
             else:
-                is_table = (held and name in names) or not sources(name).isdisjoint(ON_DEMAND)
-                kind = "table" if is_table else "view"
-                text = load_views()[name].text
+                view = load_views()[name]
+                kind = "table" if view.keep == "session" or (held and name in names) else "view"
+                text = view.text
                 make_macros(self.connection, text, self._created)
                 self.connection.execute(f"create {kind} {name} as {text}")
 

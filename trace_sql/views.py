@@ -36,7 +36,7 @@ class View:
 
     @property
     def keep(self) -> str:
-        """What the head says after `keep:`: "", "yes" or "store"."""
+        """What the head says after `keep:`: "", "yes", "store" or "session"."""
         head = self.text[: self.text.find("\n--\n")]
         return head.rpartition("\n-- keep: ")[2].strip() if "\n-- keep: " in head else ""
 

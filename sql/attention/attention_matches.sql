@@ -4,6 +4,7 @@
 -- says what is the same: 1 layers, 2 kind of layer, 3 lengths, 4 all but a growing length, 5 all
 -- but the heads of keys, 6 all but the mask.
 -- grain: trace_id, other_trace_id, match_no
+-- keep: session
 --
 -- trace_id            VARCHAR   -    trace 1
 -- other_trace_id      VARCHAR   -    trace 2
@@ -62,9 +63,9 @@ with
             two.roofline_pct as other_roofline_pct,
             one.pct_of_wall,
             not is_by_load or flops_ratio is not null as is_rated
-        from (from match_sides where side = 1) as one
+        from (from match_sides where side_no = 1) as one
         full join
-            (from match_sides where side = 2) as two using (trace_id, other_trace_id, group_key)
+            (from match_sides where side_no = 2) as two using (trace_id, other_trace_id, group_key)
     ),
 
     timed as (

@@ -1,5 +1,6 @@
 -- One row an operation of attention with its shares and ratios.
 -- grain: trace_id, op_no
+-- keep: session
 --
 -- trace_id          VARCHAR  -  the trace
 -- op_no             BIGINT   -  the operation
@@ -37,6 +38,7 @@ select
     coalesce(
         t.operator,
         nullif(array_to_string(t.kernel_names[:3], ' + '), ''),
+        k.top_kernel,
         s.family,
         s.implementation,
         'attention'
@@ -77,5 +79,6 @@ select
 from split as t
 join attention_op_shapes as s using (trace_id, op_no)
 join attention_op_peaks as p using (trace_id, op_no)
+left join attention_op_parts as k using (trace_id, op_no)
 left join attention_op_bands as b using (trace_id, op_no)
 left join attention_shares as w on w.trace_id = t.trace_id and w.scope = 'trace'

@@ -2,6 +2,7 @@
 -- are computed in the wider of the types of query and key. INT8 queries (quantized attention)
 -- meet INT8 keys, and the product with the values is of their type, else of the output's.
 -- grain: trace_id, call_no
+-- keep: session
 --
 -- trace_id         VARCHAR  -     the trace
 -- call_no          BIGINT   -     the call

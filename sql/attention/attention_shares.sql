@@ -7,7 +7,7 @@
 -- scope         VARCHAR  -    trace, pass phase, layer type or pass
 -- of            VARCHAR  -    which one
 -- scope_order   BIGINT   -    0 for the trace, then as above
--- position      BIGINT   -    0-based within the scope: passes by time, others by attention
+-- position      INTEGER  -    0-based within the scope: passes by time, others by attention
 -- n_calls       BIGINT   -    calls of attention
 -- n_parts       BIGINT   -    passes, or visits of layers, that the row is about
 -- attention_ms  DOUBLE   ms   time in attention
@@ -89,10 +89,12 @@ select
     cast(
         list_position(['trace', 'pass phase', 'layer type', 'pass'], scope) - 1 as bigint
     ) as scope_order,
-    row_number() over (
-        partition by trace_id, scope order by ordinal, sum(own_ns) desc nulls last, part
-    )
-    - 1 as position,
+    cast(
+        row_number() over (
+            partition by trace_id, scope order by ordinal, sum(own_ns) desc nulls last, part
+        )
+        - 1 as integer
+    ) as position,
     cast(coalesce(sum(n_calls), 0) as bigint) as n_calls,
     count(*) as n_parts,
     coalesce(sum(own_ns), 0) / 1e6 as attention_ms,

@@ -2,6 +2,7 @@
 -- time: all of the gap at the high end, seven eighths in the middle, three quarters at the low
 -- end.
 -- grain: trace_id, other_trace_id, match_no
+-- keep: session
 --
 -- trace_id           VARCHAR  -  trace 1
 -- other_trace_id     VARCHAR  -  trace 2

@@ -1,6 +1,7 @@
 -- One row a finding of a comparison: matches of one direction, bound and library in trace 1 that
 -- would gain at least half a percent of its wall time by being like trace 2.
 -- grain: trace_id, other_trace_id, rank
+-- keep: session
 --
 -- trace_id           VARCHAR  -  trace 1
 -- other_trace_id     VARCHAR  -  trace 2

@@ -1,5 +1,6 @@
 -- One row a match that is part of a finding of a comparison.
 -- grain: trace_id, other_trace_id, match_no
+-- keep: session
 --
 -- trace_id           VARCHAR  -  trace 1
 -- other_trace_id     VARCHAR  -  trace 2

@@ -2,22 +2,23 @@
 -- keys, from the same layers down to the same heads of queries and any mask. The first key that
 -- both traces have counts. Operators, kernels, libraries, types and GPUs may differ: they are
 -- what is compared.
--- grain: trace_id, other_trace_id, side, op_no
+-- grain: trace_id, other_trace_id, side_no, op_no
+-- keep: session
 --
 -- trace_id        VARCHAR    -    trace 1
 -- other_trace_id  VARCHAR    -    trace 2
--- side            INTEGER    -    1 or 2: whose operation it is
+-- side_no         INTEGER    -    1 or 2: whose operation it is
 -- op_no           BIGINT     -    the operation
 -- by_load         BOOLEAN    -    lengths differ from call to call, so that work is compared
 -- is_loose        BOOLEAN    -    a tensor says what is masked, so that nothing else tells it
 -- keys            UBIGINT[]  -    equal where operations are of one scope, the nearest first
 with
     both_sides as (
-        select p.trace_id, p.other_trace_id, 1 as side, o.* exclude (trace_id)
+        select p.trace_id, p.other_trace_id, 1 as side_no, o.* exclude (trace_id)
         from trace_pairs as p
         join attention_ops as o on o.trace_id = p.trace_id
         union all by name
-        select p.trace_id, p.other_trace_id, 2 as side, o.* exclude (trace_id)
+        select p.trace_id, p.other_trace_id, 2 as side_no, o.* exclude (trace_id)
         from trace_pairs as p
         join attention_ops as o on o.trace_id = p.other_trace_id
     ),
@@ -61,7 +62,7 @@ with
             *,
             hash(scope_key, h_kv, mask_class, class) as class_key,
             count(distinct layer_class) over (
-                partition by trace_id, other_trace_id, side, class_key
+                partition by trace_id, other_trace_id, side_no, class_key
             ) as n_letters
         from scoped
     )
@@ -69,7 +70,7 @@ with
 select
     trace_id,
     other_trace_id,
-    side,
+    side_no,
     op_no,
     coalesce(by_load, false) as by_load,
     coalesce(is_loose, false) as is_loose,

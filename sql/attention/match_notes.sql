@@ -1,5 +1,6 @@
 -- One row a match with what differs between its two sides, besides the time.
 -- grain: trace_id, other_trace_id, match_no
+-- keep: session
 --
 -- trace_id        VARCHAR  -  trace 1
 -- other_trace_id  VARCHAR  -  trace 2

@@ -1,10 +1,11 @@
 -- One row a side of a match: what its operations in one trace take together.
--- grain: trace_id, other_trace_id, group_key, side
+-- grain: trace_id, other_trace_id, group_key, side_no
+-- keep: session
 --
 -- trace_id        VARCHAR   -    trace 1
 -- other_trace_id  VARCHAR   -    trace 2
 -- group_key       UBIGINT   -    equal in a match
--- side            INTEGER   -    1 or 2: whose operations they are
+-- side_no         INTEGER   -    1 or 2: whose operations they are
 -- level           BIGINT    -    which key is equal; NULL where the other side has nothing
 -- by_load         BOOLEAN   -    lengths differ from call to call
 -- op_nos          BIGINT[]  -    the operations
@@ -19,7 +20,7 @@ select
     g.trace_id,
     g.other_trace_id,
     g.group_key,
-    g.side,
+    g.side_no,
     any_value(g.level) as level,
     bool_or(g.by_load) as by_load,
     list(g.op_no order by g.op_no) as op_nos,
@@ -36,6 +37,6 @@ select
 from comparison_groups as g
 join
     attention_ops as o
-    on o.trace_id = if(g.side = 1, g.trace_id, g.other_trace_id)
+    on o.trace_id = if(g.side_no = 1, g.trace_id, g.other_trace_id)
     and o.op_no = g.op_no
-group by g.trace_id, g.other_trace_id, g.group_key, g.side
+group by g.trace_id, g.other_trace_id, g.group_key, g.side_no

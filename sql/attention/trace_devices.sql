@@ -2,9 +2,10 @@
 -- counts where memory and units agree, the longest where several do; one without a number names
 -- no model, so that memory and units must tell.
 -- grain: trace_id, position
+-- keep: session
 --
 -- trace_id      VARCHAR  -      the trace
--- position      BIGINT   -      0-based position in the file's list
+-- position      INTEGER  -      0-based position in the file's list
 -- device        BIGINT   -      id of the device; NULL when it has none
 -- used          BOOLEAN  -      activities ran on it, as far as ids tell
 -- device_name   VARCHAR  -      name as the profiler wrote it; can be empty or NULL
@@ -28,7 +29,7 @@ with
         select
             trace_id,
             vendor,
-            number - 1 as position,
+            cast(number - 1 as integer) as position,
             try_cast(json_extract_string(entries[number], '$.id') as bigint) as device,
             trim(json_extract_string(entries[number], '$.name')) as device_name,
             try_cast(

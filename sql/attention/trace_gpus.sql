@@ -1,5 +1,6 @@
 -- One row a trace: the GPU whose peaks its work is measured against.
 -- grain: trace_id
+-- keep: session
 --
 -- trace_id    VARCHAR  -  the trace
 -- gpu         VARCHAR  -  name in hardware_peaks; NULL when unknown

@@ -3,8 +3,8 @@
 --
 -- dims    shape as a list of numbers
 -- layout  BHND, BNHD, BSNHD (two dimensions of batch), TND (tokens of all requests), pages (a pool
---         that ends in heads, head size), pool_heads (a pool whose second dimension are heads),
---         latent (one tensor of key and value), cache (tokens, heads times head size)
+-- that ends in heads, head size), pool_heads (a pool whose second dimension holds the heads),
+-- latent (one tensor of key and value), cache (tokens, heads times head size)
 create macro tensor_shape(dims, layout) as
     case
         when layout = 'BHND' and len(dims) >= 4

@@ -4,7 +4,7 @@
 -- trace_id              VARCHAR  -   the trace
 -- op_no                 BIGINT   -   0-based, longest first
 -- operation             VARCHAR  -   operator, else the kernels
--- shape                 VARCHAR  -   batch, heads, lengths, head size, types, mask in short
+-- shape                 VARCHAR  -   batch, heads, lengths (T: packed), head size, types, mask
 -- phase                 VARCHAR  -   prefill, decode, mixed, ...; for training the direction
 -- layers                VARCHAR  -   its layers
 -- n_calls               BIGINT   -   calls
@@ -23,18 +23,23 @@ select
     trace_id,
     op_no,
     operation,
+    -- Lengths may be any number that a file has, so they are not cast to integers.
     concat_ws(
         ' ',
-        if(batch > 1, 'B' || batch::bigint, null),
-        if(h_kv < h_q, 'H' || h_q::bigint || '/' || h_kv::bigint, 'H' || h_q::bigint),
+        if(batch > 1, printf('B%.0f', batch), null),
+        if(h_kv < h_q, printf('H%.0f/%.0f', h_q, h_kv), printf('H%.0f', h_q)),
         case
-            when n_kv <> n_q then 'N' || n_q::bigint || 'x' || n_kv::bigint else 'N' || n_q::bigint
+            when packed
+            then printf('T%.0f', n_q)
+            when n_kv <> n_q
+            then printf('N%.0fx%.0f', n_q, n_kv)
+            else printf('N%.0f', n_q)
         end,
-        if(d_v <> d_qk, 'd' || d_qk::bigint || '/' || d_v::bigint, 'd' || d_qk::bigint),
+        if(d_v <> d_qk, printf('d%.0f/%.0f', d_qk, d_v), printf('d%.0f', d_qk)),
         if(kv_dtype <> q_dtype, q_dtype || '/' || kv_dtype, q_dtype),
         case
             when mask = 'window'
-            then concat('window ', window_size::bigint)
+            then coalesce(printf('window %.0f', window_size), 'window')
             when starts_with(mask, 'causal')
             then 'causal'
             when mask not in ('dense', 'unknown')
