@@ -147,11 +147,12 @@ def _older_action(operation: Operation) -> str:
 
 
 def _older_reason(operation: Operation) -> str:
-    return (
+    text = (
         f"The name of {top(operation)} shows a design without the asynchronous copies and matrix"
         " instructions that this GPU needs to come near its peak, so part of the gap is the"
         " kernel's whatever its settings."
     )
+    return " ".join([text, *limits.balance(operation)])
 
 
 def _older_way(operation: Operation) -> str:
@@ -237,10 +238,7 @@ _ADVICE: Mapping[str, Advice] = {
         limits.bandwidth_way,
     ),
     "cache_write": Advice(
-        limits.cache_insight,
-        lambda _: "Test KV cache block_size 16, 32 and 64.",
-        lambda _: "Tokens go to pages all over the cache, in pieces as short as a head.",
-        lambda operation: f"Check how {top(operation)} groups its writes in a kernel profile.",
+        limits.cache_insight, limits.cache_action, limits.cache_reason, limits.cache_way
     ),
     "unmodeled": Advice(
         _unmodeled_insight,

@@ -47,7 +47,10 @@ def findings_text(metrics: Metrics) -> str:
     if not metrics["operations"]:
         return _document([heading, f"{NO_DATA}.", *opening(metrics), *_SECTIONS])
     findings = metrics["category_findings"]
-    cards = [line for finding in findings for line in _card(finding, metrics)]
+    cards: list[str] = []
+    advised: dict[str, int] = {}
+    for finding in findings:
+        cards += _card(finding, metrics, advised)
     blocks = [line for finding in findings for line in _block(finding, metrics)]
     return _document([heading, *opening(metrics), _SECTIONS[0], *cards, _SECTIONS[1], *blocks])
 
@@ -106,13 +109,17 @@ def _heading(finding: Finding, lead: Operation) -> str:
     return f"P{finding['rank']}: {title(lead)}{known}"
 
 
-def _card(finding: Finding, metrics: Metrics) -> list[str]:
+def _card(finding: Finding, metrics: Metrics, advised: dict[str, int]) -> list[str]:
+    """Return a card; advice that an earlier one gave, by its rank in `advised`, is not repeated."""
     lead, *more = _members(finding, metrics)
+    first = action(lead)
+    if advised.setdefault(first, finding["rank"]) < finding["rank"]:
+        first = f"The same as for P{advised[first]}."
     rest = others(lead, more)
     lines = [
         f"### {_heading(finding, lead)}",
         f"**Insight**: {insight(lead)}{f' {rest}' if rest else ''}",
-        f"**Action**: {action(lead)}",
+        f"**Action**: {first}",
         impact_marker(
             "p_item", finding, [f"**Impact**: impact_score: {number(finding['impact_score'])}"]
         ),

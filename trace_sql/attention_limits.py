@@ -17,6 +17,7 @@ from trace_sql.attention_words import (
     percent,
     rate,
     roof,
+    share,
     top,
 )
 
@@ -127,11 +128,16 @@ def tiles_way(operation: Operation) -> str:
 
 def compute_insight(operation: Operation) -> str:
     """Return how far products are from their peak."""
-    intensity = operation["efficiency"]["flops_per_byte"]
-    return (
-        f"At {intensity:,.0f} FLOPs a byte these calls are a matter of compute, and they run at"
-        f" {rate(operation)}: {mean(operation)} each, where the roofline is {roof(operation)}."
+    efficiency = operation["efficiency"]
+    text = (
+        f"At {efficiency['flops_per_byte']:,.0f} FLOPs a byte these calls are a matter of compute,"
+        f" and they run at {rate(operation)}: {mean(operation)} each, where the roofline is"
+        f" {roof(operation)}."
     )
+    measured, told = efficiency["measured_efficiency_percent"], share(operation)
+    if efficiency["peak_kind"] == "measured" or not measured or not told or measured < 1.1 * told:
+        return text
+    return f"{text} Of what large matrix products reach on this GPU that is {percent(measured)}."
 
 
 def compute_action(operation: Operation) -> str:
@@ -213,11 +219,11 @@ def bandwidth_reason(operation: Operation) -> str:
             " set the least time, and requests of different lengths end at different times."
         )
     else:
-        sentences += _balance(operation)
+        sentences += balance(operation)
     return " ".join(sentences)
 
 
-def _balance(operation: Operation) -> list[str]:
+def balance(operation: Operation) -> list[str]:
     """Return what bytes and products each need, of a call that is no decoding."""
     flops, peak = operation["perf_params"]["flops"], operation["efficiency"]["resolved_peak_maf"]
     sentences = []
@@ -248,7 +254,40 @@ def bandwidth_way(operation: Operation) -> str:
 
 def cache_insight(operation: Operation) -> str:
     """Return how far writes to the cache are from the bandwidth."""
+    if near_launch(operation):
+        return (
+            f"Writing keys and values to the cache takes {mean(operation)} a call, where hardly a"
+            f" kernel of this trace takes less than {micros(operation['analysis']['launch_us'])}:"
+            " the launch sets this time, not the bytes."
+        )
     return (
         f"Writing keys and values to the cache moves {megabytes(operation)} a call at"
         f" {rate(operation)}: {mean(operation)}, where the bandwidth allows {roof(operation)}."
     )
+
+
+def cache_action(operation: Operation) -> str:
+    """Return to try other block sizes, where they can matter."""
+    if near_launch(operation):
+        return "Leave the kernel as it is; KV cache block_size changes little at this size."
+    return "Test KV cache block_size 16, 32 and 64."
+
+
+def cache_reason(operation: Operation) -> str:
+    """Return why writes to a cache are slow."""
+    if near_launch(operation):
+        return f"A call writes {megabytes(operation)}, which the bandwidth takes in at once."
+    return "Tokens go to pages all over the cache, in pieces as short as a head."
+
+
+def cache_way(operation: Operation) -> str:
+    """Return what to look at next."""
+    if near_launch(operation):
+        return "Steps of more tokens spread the launch over more bytes."
+    return f"Check how {top(operation)} groups its writes in a kernel profile."
+
+
+def near_launch(operation: Operation) -> bool:
+    """Whether a call takes hardly longer than the shortest kernels."""
+    facts = operation["analysis"]
+    return bool(facts["launch_us"] and facts["mean_us"] < 2 * facts["launch_us"])

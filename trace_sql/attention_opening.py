@@ -13,7 +13,7 @@ _KINDS = {
     "standard": "standard attention kernels",
     "unfused": "unfused attention",
     "linear": "linear attention",
-    "cache": "writes to the KV cache",
+    "cache": "KV cache writes",
 }
 _IDLE = 50.0
 """Percent of wall time without work from which the program before the GPU is the first concern."""

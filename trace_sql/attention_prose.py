@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trace_sql.attention_advice import advice
+from trace_sql.attention_limits import near_launch
 from trace_sql.attention_words import (
     Operation,
     code,
@@ -31,6 +32,8 @@ def title(operation: Operation) -> str:
     """Return the heading of a finding that this operation leads."""
     what = noun(operation)
     cause = operation["analysis"]["cause"]
+    if cause == "cache_write" and near_launch(operation):
+        return f"{what} in calls as short as a launch"
     endings = {
         "unfused": "unfused: scores travel through memory",
         "launch": "in calls too short to fill the GPU",
@@ -147,24 +150,21 @@ def _workload(operation: Operation) -> list[str]:
     shape = operation["perf_params"]
     sentences = []
     requests, keys = shape["n_requests"], shape["n_kv"]
+    if shape["implementation"] == "cache":
+        return [f"A call writes {count(shape['n_q'], 'token')}."] if shape["n_q"] else []
     if shape["packed"] and requests and keys:
         tokens = (profile["sum_ctx_tokens"] or 0) + (profile["sum_gen_tokens"] or 0)
         sentences.append(
             f"A call serves {count(requests, 'request')} with {count(tokens, 'new token')} over"
-            f" {keys:,.0f} keys in sum, {keys / requests:,.0f} a request."
+            f" {keys:,.0f} keys{f', {keys / requests:,.0f} a request' if requests > 1 else ''}."
         )
-    ratio, by_bytes = profile["ctx_ratio"], profile["gen_bytes_ratio"]
+    prompt, rest = profile["sum_ctx_tokens"] or 0, profile["sum_gen_tokens"] or 0
+    by_bytes = profile["gen_bytes_ratio"] or 0
     if shape["packed"] and profile["workload_type"] in ("prefill_heavy", "decode_heavy"):
         sentences.append(f"By tokens the workload is {profile['workload_type'].replace('_', '-')}.")
-    if (
-        ratio is not None
-        and by_bytes is not None
-        and 0 < ratio < 1
-        and ratio > 0.8
-        and by_bytes > 0.3
-    ):
+    if prompt > 4 * rest > 0 and by_bytes > 0.3:
         sentences.append(
-            f"But generation, {percent(100 * (1 - ratio))} of the tokens, moves"
+            f"But generation, {percent(100 * rest / (prompt + rest))} of the tokens, moves"
             f" {percent(100 * by_bytes)} of the bytes."
         )
     pattern, heads = profile["attention_pattern"], profile["gqa_ratio"]
@@ -241,7 +241,11 @@ def _sides(operation: Operation) -> list[str]:
             "Layers of this shape fall into kinds by kernel or time, as full and sliding attention"
             " do; the trace does not name the mask, so a model config would make this exact."
         )
-    if facts["attend_pct"] < 80 and facts["cause"] not in ("unfused", "copies", "cache_write"):
+    if facts["attend_pct"] + facts["write_pct"] < 80 and facts["cause"] not in (
+        "unfused",
+        "copies",
+        "cache_write",
+    ):
         sentences.append(
             f"Kernels that attend are {percent(facts['attend_pct'])} of this time; the rest is"
             " other work that the operator does."

@@ -109,6 +109,8 @@ def attention(
                     "no attention found: no operator and no kernel of its names, and no softmax"
                     " between two products of matrices"
                 )
+                # Headings without rows say nothing to people.
+                tables = tables if full else tables[-1:]
         else:
             from trace_sql.attention_comparison import comparison_tables
 

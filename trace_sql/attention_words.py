@@ -52,7 +52,9 @@ def percent(value: float | None) -> str:
     """Return a percentage with the digits that matter."""
     if value is None:
         return "an unknown share"
-    return f"{value:.{0 if value >= 99.5 else 1 if value >= 1 else 2}f} %"
+    if 99.95 <= value < 100:
+        return "over 99.9 %"
+    return f"{value:.{0 if value >= 100 else 1 if value >= 1 else 2}f} %"
 
 
 def count(number: float | None, one: str, many: str | None = None) -> str:
