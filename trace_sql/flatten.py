@@ -165,7 +165,8 @@ class _Reading:
                 # Behind the reading, which the engine is opened beside.
                 workspace = engine.Workspace()
                 made[:] = [workspace]
-                engine.use_threads(None)
+                # The engine reads files of text on one thread, whatever it is given.
+                engine.use_threads(1)
                 connection = workspace.connection
                 connection.execute(f"create table {FLAT_EVENTS} as {select(listed)}")
                 row = connection.execute(f"select count(*) from {FLAT_EVENTS}").fetchone()

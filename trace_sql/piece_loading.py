@@ -29,8 +29,7 @@ def copy(connection: engine.DuckDBPyConnection, rows: str, target: Path) -> int:
 def write_pieces(folder: Path, pieces: Iterator[bytes]) -> str:
     """Write the pieces of a small file to `folder`; return the SELECT that reads them.
 
-    The engine reads them on all cores and holds few at once, and to load what would let it scan a
-    stream takes longer than to parse a small file.
+    To load what would let the engine scan a stream takes longer than to parse a small file.
     """
     paths: list[Path] = []
     for piece in pieces:

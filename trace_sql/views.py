@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class View:
 
         return parse_contract(self.name, self.text)
 
-    @property
+    @cached_property
     def keep(self) -> str:
         """What the head says after `keep:`: "", "yes", "store" or "session"."""
         head = self.text[: self.text.find("\n--\n")]
