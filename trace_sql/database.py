@@ -145,8 +145,7 @@ class Database:
         if self._users is None:
             from trace_sql import engine
 
-            connection = engine.connect()
-            connection.execute("set enable_progress_bar = false")
+            connection = engine.open_database()
             # Of the machine's memory; what does not fit ends there, instead of filling a disk.
             connection.execute("set memory_limit = '50%'")
             connection.execute("set temp_directory = ''")

@@ -37,6 +37,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "connect",
+    "open_database",
     "open_early",
     "spill",
     "spills",
@@ -57,11 +58,21 @@ _spill: list[Path] = []
 _numbers = itertools.count()
 
 
+def open_database() -> DuckDBPyConnection:
+    """Open a database in memory for queries over views."""
+    connection = connect()
+    connection.execute("set enable_progress_bar = false")
+    # Where it expects few rows the engine compares all with all instead of sorting; its guesses
+    # at what comes out of our steps can be too low by a factor of thousands.
+    connection.execute("set global asof_loop_join_threshold = 0")
+    connection.execute("set global nested_loop_join_threshold = 0")
+    return connection
+
+
 def _database() -> DuckDBPyConnection:
     with _opening:
         if not _opened:
-            _opened.append(connect())
-            _opened[0].execute("set enable_progress_bar = false")
+            _opened.append(open_database())
         return _opened[0]
 
 

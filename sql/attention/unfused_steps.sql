@@ -102,8 +102,8 @@ select
 from told as t
 asof left join
     around as a
-    on t.kind = 'product'
-    and a.trace_id = t.trace_id
+    -- A condition on the left side alone would make the engine compare all with all.
+    on a.trace_id = if(t.kind = 'product', t.trace_id, null)
     and a.pid = t.pid
     and a.tid = t.tid
     and a.begin_ns <= t.ts_ns
