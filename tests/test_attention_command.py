@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from command_line import CONFIG, ROOT, TRACE, answer, command, refused
 
+from fixtures import Scenario, kind, make, serving, write
 from trace_sql.attention_rules import kernel_rules, operator_rules
 from trace_sql.errors import ExitCode
 
@@ -210,3 +211,14 @@ def test_findings_of_a_trace_are_valid(
     assert written.exit_code == ExitCode.OK, written.stderr
     checked = command(store, "attention", "--validate", files[1], *files[2:])
     assert checked.exit_code == ExitCode.OK, checked.stdout
+
+
+def test_many_passes_are_left_to_formats_for_programs(store: Path, tmp_path: Path) -> None:
+    dense = kind("sglang_llama_nvidia")
+    made = make(dense.model_config(layers=2), dense, Scenario(passes=serving(1, 1, 23)))
+    path = write(made, tmp_path / "long.json")
+    printed = command(store, "attention", path).stdout
+    assert "of 25 passes" in printed
+    assert len(re.findall(r"^pass +\d+ ", printed, re.MULTILINE)) < 25
+    shares = answer(command(store, "attention", path, "--format", "json"))["shares"]
+    assert [row["scope"] for row in shares].count("pass") == 25

@@ -6,6 +6,9 @@ from trace_sql.database import Database
 from trace_sql.output import Column, Table
 from trace_sql.reports import view_table
 
+_MOST_PASSES = 20
+"""Passes whose share a person is shown."""
+
 
 def attention_tables(db: Database, trace_id: str, *, full: bool = False) -> list[Table]:
     """Return the operations, their kernels, and the share of attention in the trace.
@@ -16,7 +19,7 @@ def attention_tables(db: Database, trace_id: str, *, full: bool = False) -> list
         _all_operations(db, trace_id) if full else _operations(db, trace_id),
         *([] if full else [_notes(db, trace_id)]),
         _kernels(db, trace_id),
-        _shares(db, trace_id),
+        _shares(db, trace_id, full),
     ]
 
 
@@ -107,11 +110,19 @@ def _kernels(db: Database, trace_id: str) -> Table:
     )
 
 
-def _shares(db: Database, trace_id: str) -> Table:
+def _shares(db: Database, trace_id: str, full: bool) -> Table:
+    """Return the shares of the trace, its phases and layer types, and for people of few passes."""
+    count = "select count(*) from attention_shares where trace_id = ? and scope = 'pass'"
+    ((n_passes,),) = db.query(count, [trace_id]).rows
+    title = "Share of attention"
+    condition = "true"
+    if not full and n_passes > _MOST_PASSES:
+        title += f" (the first {_MOST_PASSES} of {n_passes} passes; --format json has all)"
+        condition = f"(scope <> 'pass' or position < {_MOST_PASSES})"
     return view_table(
         db,
         "shares",
-        "Share of attention",
+        title,
         (
             Column("scope", "Scope"),
             Column("of", "Of", wrap=True),
@@ -123,4 +134,5 @@ def _shares(db: Database, trace_id: str) -> Table:
         "attention_shares",
         trace_id,
         "scope_order, position",
+        condition,
     )
