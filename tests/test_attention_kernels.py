@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from unfused_made import ask
+from host_made import ask
 
 from trace_sql.attention_rules import Rule, kernel_rules
 from trace_sql.database import Database

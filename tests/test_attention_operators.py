@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Analyse
+from host_made import FP8, FP16, Host
 
 from trace_sql.attention_rules import Rule, kernel_rules, operator_rules
 
@@ -21,79 +22,13 @@ Shared = Callable[[str], Path]
 
 FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(x)"
 FLASH_BACKWARD = "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<x>(y)"
-BF16, FP16, FP8 = "c10::BFloat16", "c10::Half", "c10::Float8_e4m3fn"
 SIZES = ("batch", "n_q", "n_kv", "h_q", "h_kv", "d_qk", "d_v")
 
 
-class Host:
-    """A trace of operators on one thread, in which each kernel is launched inside of its own."""
-
-    def __init__(self) -> None:
-        self.events: list[dict[str, Any]] = []
-        self.now = 0.0
-        self.launched = 0
-
-    def operator(
-        self,
-        name: str,
-        *inside: Any,
-        dims: Sequence[Any] | None = None,
-        scalars: Mapping[int, str] | None = None,
-        types: Mapping[int, str] | None = None,
-        strides: Sequence[Any] | None = None,
-        sequence: int | None = None,
-    ) -> tuple[str, dict[str, Any], tuple[Any, ...]]:
-        """Return an operator to `run`, with kernels (their names) and operators inside of it.
-
-        Tensors are bf16 unless `types` says otherwise; `scalars` are Concrete Inputs by position.
-        """
-        args: dict[str, Any] = {} if sequence is None else {"Sequence number": sequence}
-        if dims is not None:
-            n = max(len(dims), *(place + 1 for place in (scalars or {0: ""})))
-            full = [*dims, *[[]] * (n - len(dims))]
-            kinds = [BF16 if one else "" for one in full]
-            for place, kind in (types or {}).items():
-                kinds[place] = kind
-            concrete = [""] * n
-            for place, text in (scalars or {}).items():
-                concrete[place] = text
-            args |= {"Input Dims": full, "Input type": kinds, "Concrete Inputs": concrete}
-            if strides is not None:
-                args["Input Strides"] = [*strides, *[[]] * (n - len(strides))]
-        return (name, args, inside)
-
-    def run(self, *operators: Any) -> None:
-        for name, args, inside in operators:
-            event = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "args": args}
-            event["ts"] = self.now
-            self.events.append(event)
-            self.now += 5
-            for one in inside:
-                self.run(one) if isinstance(one, tuple) else self._kernel(one)
-            self.now += 5
-            event["dur"] = self.now - event["ts"]
-            self.now += 5
-
-    def _kernel(self, name: str) -> None:
-        self.launched += 1
-        link = {"correlation": self.launched}
-        self.events += [
-            {
-                **{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel"},
-                **{"pid": 1, "tid": 1, "ts": self.now, "dur": 2, "args": link},
-            },
-            {
-                **{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7},
-                **{"ts": 1e6 + 10 * self.launched, "dur": 7, "args": {**link, "stream": 7}},
-            },
-        ]
-        self.now += 5
-
-    def calls(self, analyse: Analyse, folder: Path) -> list[dict[str, Any]]:
-        """Return the calls in order of time."""
-        path = folder / "t.json"
-        path.write_text(json.dumps({"traceEvents": self.events}))
-        return analyse(path).rows("from attention_calls order by call_no")
+def attention_calls(host: Host, analyse: Analyse, folder: Path) -> list[dict[str, Any]]:
+    """Return the calls in order of time."""
+    path = host.write(folder / "t.json")
+    return analyse(path).rows("from attention_calls order by call_no")
 
 
 def sizes(call: Mapping[str, Any]) -> tuple[float | None, ...]:
@@ -470,7 +405,7 @@ def test_each_family_reads_its_own_arguments(analyse: Analyse, tmp_path: Path) -
     host = Host()
     for name, dims, scalars, _, _ in FAMILIES:
         host.run(host.operator(name, "some_kernel", dims=dims, scalars=scalars))
-    calls = host.calls(analyse, tmp_path)
+    calls = attention_calls(host, analyse, tmp_path)
     assert len(calls) == len(FAMILIES)
     for call, (name, _, _, expected, more) in zip(calls, FAMILIES, strict=True):
         found = {key: call[key] for key in more}
@@ -522,7 +457,8 @@ def test_of_nested_operators_the_outermost_with_arguments_is_the_call(
         )
     )
     found = [
-        (c["operator"], c["n_activities"], c["direction"]) for c in host.calls(analyse, tmp_path)
+        (c["operator"], c["n_activities"], c["direction"])
+        for c in attention_calls(host, analyse, tmp_path)
     ]
     assert found == [
         (A + "flash_attention", 2, "fwd"),
@@ -565,7 +501,7 @@ def test_what_a_view_repeats_is_in_memory_once(analyse: Analyse, tmp_path: Path)
             A + "flash_attention", "some_kernel", dims=BHND, strides=[[0, 6400, 64, 1]] * 3
         )
     )
-    calls = host.calls(analyse, tmp_path)
+    calls = attention_calls(host, analyse, tmp_path)
     assert [c["h_kv"] for c in calls] == [1, 8, 8, 2, 8]
     assert [c["bias_elements"] for c in calls] == [10000, 100, 160000, 0, 0]
     assert [c["bias_dtype"] for c in calls] == ["fp32"] * 3 + [None] * 2
@@ -608,7 +544,7 @@ def test_types_are_of_tensors_and_of_the_cache(analyse: Analyse, tmp_path: Path)
             dims=new,
         )
     )
-    calls = host.calls(analyse, tmp_path)
+    calls = attention_calls(host, analyse, tmp_path)
     assert [(c["q_dtype"], c["kv_dtype"], c["o_dtype"], c["dtype_source"]) for c in calls] == [
         ("fp16", "fp16", "fp16", "operator"),
         ("fp8_e4m3", "bf16", "fp16", "operator"),
@@ -627,7 +563,7 @@ def test_a_latent_cache_is_expanded_for_prefill(analyse: Analyse, tmp_path: Path
         host.run(
             host.operator("vllm::unified_mla_attention_with_output", "gemm", kernel, dims=dims)
         )
-    decode, prefill = host.calls(analyse, tmp_path)
+    decode, prefill = attention_calls(host, analyse, tmp_path)
     assert (sizes(decode), decode["latent"]) == ((1, 32, None, 16, 1, 576, 512), True)
     assert (sizes(prefill), prefill["latent"]) == ((1, 32, None, 16, 16, 192, 128), False)
 
@@ -661,7 +597,7 @@ def test_a_backward_without_shapes_has_those_of_its_forward(
             )
         )
     host.run(o("FlashAttnFuncBackward", FLASH_BACKWARD, sequence=99))
-    *_, fewer, more, lost = host.calls(analyse, tmp_path)
+    *_, fewer, more, lost = attention_calls(host, analyse, tmp_path)
     assert [c["h_q"] for c in (fewer, more, lost)] == [4, 8, None]
     assert (fewer["mask"], fewer["q_dtype"], fewer["direction"]) == ("causal_br", "fp16", "bwd")
     assert fewer["problem"] is None
@@ -683,7 +619,7 @@ def test_an_unknown_operator_is_a_call_where_its_kernel_attends(
         o("mylib::flash_attention_v9_fwd", FLASH, dims=[*TND, CU], types={3: "int"}),
         o("mylib::attention_mask_prepare", "some_kernel", dims=BHND),
     )
-    calls = host.calls(analyse, tmp_path)
+    calls = attention_calls(host, analyse, tmp_path)
     assert [sizes(c) for c in calls] == [
         (2, 1000, 1000, 8, 2, 64, 128),
         (2, 1000, 1000, 8, 8, 64, 64),
@@ -706,12 +642,12 @@ def test_odd_arguments_are_text(analyse: Analyse, tmp_path: Path) -> None:
     host = Host()
     for dims in odd:
         event = host.operator(A + "flash_attention", "some_kernel")
-        event[1].update({"Input Dims": [dims, dims, dims], "Concrete Inputs": [payload] * 7})
+        event.args.update({"Input Dims": [dims, dims, dims], "Concrete Inputs": [payload] * 7})
         host.run(event)
     event = host.operator(A + "flash_attention", "some_kernel")
-    event[1].update({"Input Dims": payload, "Input type": {}, "Concrete Inputs": 5})
+    event.args.update({"Input Dims": payload, "Input type": {}, "Concrete Inputs": 5})
     host.run(event)
-    calls = host.calls(analyse, tmp_path)
+    calls = attention_calls(host, analyse, tmp_path)
     assert len(calls) == len(odd) + 1
     assert not marker.exists()
     assert all(call["problem"] for call in calls if call["h_q"] is None)

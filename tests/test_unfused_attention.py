@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unfused_made import Host, ask
+from host_made import Host, ask
 
 QK, PV, LINEAR = "ampere_bf16_gemm_qk", "ampere_bf16_gemm_pv", "ampere_bf16_gemm_linear"
 SCALE = "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float> >(int)"
@@ -31,11 +31,8 @@ def calls(folder: Path, host: Host, columns: str = COLUMNS) -> list[dict[str, An
 
 
 def linear(host: Host, rows: int = 32) -> None:
-    host.call(
-        "aten::linear",
-        [[rows, 64], [64, 64]],
-        inside=[("aten::mm", [[rows, 64], [64, 64]], LINEAR)],
-    )
+    dims = [[rows, 64], [64, 64]]
+    host.call("aten::linear", dims, host.operator("aten::mm", LINEAR, dims=dims))
 
 
 def softmax(host: Host, dims: list[int], dim: int = -1) -> None:
@@ -45,12 +42,11 @@ def softmax(host: Host, dims: list[int], dim: int = -1) -> None:
 def matmul(host: Host, one: list[int], other: list[int], kernel: str, copies: int = 0) -> None:
     """Multiply 4-D tensors as `aten::matmul` does: copies of views, then a product of batches."""
     matrices = one[0] * one[1]
-    three = [[matrices, *one[2:]], [matrices, *other[2:]]]
-    host.call(
-        "aten::matmul",
-        [one, other],
-        inside=[("aten::copy_", [other, other], COPY)] * copies + [("aten::bmm", three, kernel)],
+    copied = [host.operator("aten::copy_", COPY, dims=[other, other])] * copies
+    product = host.operator(
+        "aten::bmm", kernel, dims=[[matrices, *one[2:]], [matrices, *other[2:]]]
     )
+    host.call("aten::matmul", [one, other], *copied, product)
 
 
 def eager(host: Host, *, b: int, h: int, n: int, m: int, d: int, dv: int, copies: int = 0) -> None:
@@ -58,7 +54,8 @@ def eager(host: Host, *, b: int, h: int, n: int, m: int, d: int, dv: int, copies
     matmul(host, [b, h, n, d], [b, h, d, m], QK, copies)
     host.call("aten::mul", [[b, h, n, m], []], SCALE)
     host.call("aten::add", [[b, h, n, m], [b, 1, n, m]], SCALE)
-    host.call("aten::to", [[b, h, n, m]], inside=[("aten::copy_", [[b, h, n, m]] * 2, COPY)])
+    cast = host.operator("aten::copy_", COPY, dims=[[b, h, n, m]] * 2)
+    host.call("aten::to", [[b, h, n, m]], cast)
     softmax(host, [b, h, n, m])
     matmul(host, [b, h, n, m], [b, h, m, dv], PV, copies)
 
