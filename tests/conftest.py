@@ -10,6 +10,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from attention_lab import Lab
 from command_line import CONFIG, TRACE, Run, command
 
 from fixtures import Scenario, kind, make, write
@@ -115,6 +116,14 @@ def demo(run: Run) -> str:
     result = run("ingest", TRACE, "--config", CONFIG, "--run", "base", "--format", "json")
     (row,) = json.loads(result.stdout)
     return str(row["trace_id"])
+
+
+@pytest.fixture(scope="session")
+def lab(
+    trace_store: Store, tmp_path_factory: pytest.TempPathFactory, shared: Callable[[str], Path]
+) -> Lab:
+    """Answers about attention in a few traces and in changed copies of them."""
+    return Lab(trace_store, tmp_path_factory.mktemp("edited"), shared)
 
 
 @pytest.fixture(scope="session")

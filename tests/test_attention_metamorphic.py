@@ -27,19 +27,11 @@ from attention_lab import (
     unchanged,
 )
 from attention_made import dense, work
-from command_line import answer, command
+from command_line import Run, answer
 from hypothesis import strategies as st
 
 from trace_sql.database import Database
-from trace_sql.store import Settings, Store
-
-
-@pytest.fixture(scope="module")
-def lab(
-    trace_store: Store, tmp_path_factory: pytest.TempPathFactory, shared: Callable[[str], Path]
-) -> Lab:
-    return Lab(trace_store, tmp_path_factory.mktemp("edited"), shared)
-
+from trace_sql.store import Settings
 
 # Changes that change nothing.
 
@@ -255,8 +247,8 @@ def float_sizes(row: Row) -> Row:
 # Peaks, by the command.
 
 
-def operations(store: Path, path: Path, *options: object) -> Rows:
-    shown = answer(command(store, "attention", path, *options, "--format", "json"))
+def operations(run: Run, path: Path, *options: object) -> Rows:
+    shown = answer(run("attention", path, *options, "--format", "json"))
     found: Rows = shown["operations"]
     return found
 
@@ -267,9 +259,9 @@ BY_PEAK |= {"efficiency_pct", "mean_efficiency_pct", "core_efficiency_pct", "in_
 BY_PEAK |= {"measured_efficiency_pct", "band_adj_lo", "band_adj_hi", "n_anomalies", "problem"}
 
 
-def test_another_gpu_changes_what_its_peaks_say_and_no_more(lab: Lab, store: Path) -> None:
+def test_another_gpu_changes_what_its_peaks_say_and_no_more(lab: Lab, run: Run) -> None:
     path = lab.path("made")
-    one, other = (operations(store, path, "--gpu", gpu) for gpu in ("H100 SXM", "A100 80GB SXM"))
+    one, other = (operations(run, path, "--gpu", gpu) for gpu in ("H100 SXM", "A100 80GB SXM"))
     changed = {key for row, pair in zip(one, other, strict=True)
                for key in row if not alike(row[key], pair[key])}  # fmt: skip
     assert changed <= BY_PEAK
@@ -281,10 +273,10 @@ def test_another_gpu_changes_what_its_peaks_say_and_no_more(lab: Lab, store: Pat
             assert pair["roofline_us"] == pytest.approx(row["roofline_us"] * 989.4 / 312)
 
 
-def test_the_measured_peak_scales_what_is_bound_by_it(lab: Lab, store: Path) -> None:
+def test_the_measured_peak_scales_what_is_bound_by_it(lab: Lab, run: Run) -> None:
     path = lab.shared("traces/torch_compile_triton.json.gz")
     (printed,), (measured,) = (
-        operations(store, path, "--peak", peak) for peak in ("datasheet", "measured")
+        operations(run, path, "--peak", peak) for peak in ("datasheet", "measured")
     )
     ratio = 1307.4 / 708
     assert measured["roofline_us"] == pytest.approx(printed["roofline_us"] * ratio)

@@ -61,7 +61,7 @@ def shifted(us: str) -> Edit:
     return edit
 
 
-def slower(factor: int) -> Edit:
+def slower(factor: int | Decimal) -> Edit:
     """Every time and duration is `factor` times as long, so that nothing overlaps anew."""
 
     def edit(trace: Trace) -> Trace:

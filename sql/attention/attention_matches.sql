@@ -50,19 +50,18 @@ with
             one.sum_us / nullif(one.n_passes, 0) as pass_us,
             two.sum_us / nullif(two.n_passes, 0) as other_pass_us,
             one.by_load or two.by_load as is_by_load,
-            -- Nothing but a cache is written where there are none: calls stand for themselves.
-            nullif(one.call_flops, 0) / nullif(two.call_flops, 0) as flops_ratio,
+            nullif(one.call_work, 0) / nullif(two.call_work, 0) as known_ratio,
             case
                 when one.sum_us is null or two.sum_us is null
                 then null
                 when is_by_load
-                then coalesce(flops_ratio, 1)
+                then coalesce(known_ratio, 1)
                 else 1
             end as work_ratio,
             one.roofline_pct,
             two.roofline_pct as other_roofline_pct,
             one.pct_of_wall,
-            not is_by_load or flops_ratio is not null as is_rated
+            not is_by_load or known_ratio is not null as is_rated
         from (from match_sides where side_no = 1) as one
         full join
             (from match_sides where side_no = 2) as two using (trace_id, other_trace_id, group_key)

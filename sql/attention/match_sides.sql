@@ -13,7 +13,7 @@
 -- n_passes        BIGINT    -    passes with such calls
 -- sum_us          DOUBLE    us   busy time
 -- mean_us         DOUBLE    us   busy time of a call
--- call_flops      DOUBLE    -    operations of a call; NULL where unknown
+-- call_work       DOUBLE    -    FLOPs of a call, tokens of one that only writes a cache, or NULL
 -- roofline_pct    DOUBLE    pct  time at the roofline over time, of calls that have one
 -- pct_of_wall     DOUBLE    -    share of the wall time of the trace in percent
 select
@@ -28,7 +28,12 @@ select
     max(o.n_passes) as n_passes,
     sum(o.sum_us) as sum_us,
     sum(o.sum_us) / sum(o.n_calls) as mean_us,
-    if(count(o.flops) = count(*), sum(o.flops) / sum(o.n_calls), null) as call_flops,
+    case
+        when bool_and(o.implementation = 'cache' and o.n_q is not null)
+        then sum(o.n_q * coalesce(o.batch, 1) * o.n_calls) / sum(o.n_calls)
+        when count(o.flops) = count(*)
+        then sum(o.flops) / sum(o.n_calls)
+    end as call_work,
     -- An impossible share proves nothing, least of all a floor.
     sum(o.roofline_us) filter (not o.anomaly) / nullif(
         sum(o.roofline_us / nullif(o.efficiency_pct, 0)) filter (not o.anomaly), 0
