@@ -106,7 +106,7 @@ RATES = [
 ]
 FLOORS = {"floor_us", "floor_kind", "floor_efficiency_pct", "in_band"}
 SUMS = [
-    *("n_calls", "n_passes", "n_parts", "n_rated", "sum_us", "core_us", "overhead_us"),
+    *("n_calls", "n_passes", "n_parts", "n_rated", "n_without", "sum_us", "core_us", "overhead_us"),
     *("sum_dur_us", "attention_ms", "busy_ms", "roofline_us", "tile_us", "floor_us", "flops"),
     *("bytes", "bytes_pages", "score_bytes", "ctx_flops", "gen_flops", "ctx_bytes", "gen_bytes"),
 ]

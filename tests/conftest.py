@@ -61,6 +61,7 @@ class Analysed:
 
 
 Analyse = Callable[..., Analysed]
+Shared = Callable[[str], Path]
 
 
 @pytest.fixture(scope="session")

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Analyse
+from conftest import Analyse, Shared
 from host_made import FP8, FP16, Host
 
 from trace_sql.attention_rules import Rule, kernel_rules, operator_rules
-
-Shared = Callable[[str], Path]
 
 FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(x)"
 FLASH_BACKWARD = "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<x>(y)"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHARED, Analyse, Analysed
+from conftest import SHARED, Analyse, Analysed, Shared
 
 TRUTHS = {
     "sglang_qwen3_8b_decode_mi300x": "Qwen3-8B",
@@ -37,8 +37,6 @@ OTHERS = (
     "train_nccl",
     "train_ns_resolution_rank0",
 )
-
-Shared = Callable[[str], Path]
 
 
 def trace(shared: Shared, name: str) -> Path:

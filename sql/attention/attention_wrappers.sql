@@ -79,11 +79,20 @@ with
         join activity_operators as o on o.trace_id = l.trace_id and o.event_id = l.event_id
     ),
 
-    -- The run ends where something else stands.
-    runs as (
+    -- Between two calls a copy is the output of the first, else an input of the next.
+    own as (
         select *
         from sized
         where fits
+        qualify
+            row_number() over (partition by trace_id, line_key, line_no order by before, first_no)
+            = 1
+    ),
+
+    -- The run ends where something else stands.
+    runs as (
+        select *
+        from own
         qualify
             not before
             or count(*) over (
