@@ -18,8 +18,9 @@ from trace_sql.comparison_findings import comparison_text
 from trace_sql.comparison_metrics import comparison_metrics
 from trace_sql.database import Database
 from trace_sql.errors import ExitCode
-from trace_sql.findings_check import NO_DATA, check
+from trace_sql.findings_check import check
 from trace_sql.findings_metrics import read_metrics
+from trace_sql.findings_reader import NO_DATA
 from trace_sql.store import Store
 
 # A trace and changed copies of it.

@@ -12,8 +12,9 @@ import pytest
 from findings_made import markdown, metrics, operation
 
 from trace_sql.errors import BadInputError, ExitCode
-from trace_sql.findings_check import NO_DATA, Validation, check, fault_table, validate
+from trace_sql.findings_check import Validation, check, fault_table, validate
 from trace_sql.findings_metrics import read_metrics
+from trace_sql.findings_reader import NO_DATA
 
 OPERATIONS = [
     operation("aten::_flash", 40.0, 25.0, "memory"),

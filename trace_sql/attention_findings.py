@@ -23,11 +23,11 @@ from trace_sql.attention_prose import (
     title,
 )
 from trace_sql.attention_words import Operation, percent
+from trace_sql.findings_reader import DETAILS, NO_DATA, RECOMMENDATIONS
 from trace_sql.findings_tables import COLUMNS, MISSING
 from trace_sql.safe_text import clean, escaped
 
-NO_DATA = "No SDPA operations found in trace"
-_SECTIONS = ("## Recommendations", "## Detailed Analysis")
+_SECTIONS = (RECOMMENDATIONS, DETAILS)
 _PHASES = ("prefill", "decode", "mixed")
 _PAGED = ("Kernel Breakdown", "Workload", "Attention Pattern")
 """Columns behind the ten, where a finding has paged attention."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trace_sql.attention_findings import (
-    NO_DATA,
     amount,
     cell,
     findings_text,
@@ -30,10 +29,11 @@ from trace_sql.attention_words import (
     shape_words,
 )
 from trace_sql.comparison_prose import action, insight, reasoning, resolution, title, unlike
+from trace_sql.findings_reader import DETAILS, NO_DATA, RECOMMENDATIONS
 from trace_sql.findings_tables import COLUMNS, MISSING
 from trace_sql.safe_text import clean, escaped
 
-_SECTIONS = ("## Recommendations", "## Detailed Analysis")
+_SECTIONS = (RECOMMENDATIONS, DETAILS)
 _MORE = ("Own Roofline (T1)", "Own Roofline (T2)", "GPU Part", "Kernel Part", "Kernel Name (T2)")
 """Columns behind the ten."""
 _PHASES = ("prefill", "decode", "mixed")

@@ -19,6 +19,7 @@ from trace_sql.findings_prose import prose_faults
 from trace_sql.findings_reader import (
     CARD_LABELS,
     DETAIL_LABELS,
+    NO_DATA,
     Body,
     Card,
     Detail,
@@ -31,8 +32,6 @@ from trace_sql.findings_tables import scope_of, table_faults
 from trace_sql.output import Column, Table
 from trace_sql.safe_text import clean, odd_characters
 
-NO_DATA = "No SDPA operations found in trace"
-"""What a file says that has no operation to judge."""
 TIER = "compute"
 _ERROR = re.compile(r"[*_>#\s-]*Status[*_]*:[*_]*\s+[*_`]*ERROR\b.*")
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+NO_DATA = "No SDPA operations found in trace"
+"""What a file says that has no operation to judge."""
 RECOMMENDATIONS = "## Recommendations"
 DETAILS = "## Detailed Analysis"
 CARD_LABELS = ("**Insight**", "**Action**", "**Impact**")
