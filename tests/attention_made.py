@@ -7,11 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
-
-from trace_sql.analysis import create_table
-from trace_sql.base_tables import BASE_TABLES
-from trace_sql.macros import macro_names, make_macros
-from trace_sql.views import load_views, ordered, render, sources
+from view_tables import computed, rows_of
 
 GIVEN = (
     "activities",
@@ -71,10 +67,6 @@ def step(name: str, start_ns: int = 0, end_ns: int = 1_000_000, **more: Any) -> 
     return {**known, "name": name, "start_ns": start_ns, "end_ns": end_ns, **more}
 
 
-def columns(view: str) -> dict[str, str]:
-    return {column.name: column.type for column in load_views()[view].contract.columns}
-
-
 @contextlib.contextmanager
 def made(
     calls: Sequence[Mapping[str, Any]],
@@ -106,42 +98,11 @@ def made(
         "annotations": [{"event_id": 1000 + number, **row} for number, row in enumerate(steps)],
         **tables,
     }
-    with contextlib.closing(duckdb.connect()) as connection:
-        make_macros(connection, " ".join(macro_names()), set())
-        for table, kinds in BASE_TABLES.items():
-            create_table(connection, table, kinds, [])
-        for table in GIVEN:
-            kinds = columns(table)
-            listed = [[row.get(column) for column in kinds] for row in rows.get(table, ())]
-            create_table(connection, table, kinds, listed)
-        for name in _between(targets):
-            view = load_views()[name]
-            connection.execute(f"create table {name} as {render(view, {})}")
+    with computed({name: rows.get(name, ()) for name in GIVEN}, targets) as connection:
         yield connection
-
-
-def _between(targets: Sequence[str]) -> list[str]:
-    """Return the views that `targets` need and that are not given, in order."""
-    needed: set[str] = set()
-
-    def visit(name: str) -> None:
-        if name in load_views() and name not in GIVEN and name not in needed:
-            needed.add(name)
-            for source in sources(name):
-                visit(source)
-
-    for target in targets:
-        visit(target)
-    return [view.name for view in ordered(targets) if view.name in needed]
-
-
-def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(sql)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def work(*calls: Mapping[str, Any], steps: Sequence[Mapping[str, Any]] = ()) -> list[Any]:
     """Return the work of calls, by call."""
     with made(calls, steps) as connection:
-        return rows(connection, "from attention_work order by call_no")
+        return rows_of(connection, "from attention_work order by call_no")

@@ -7,11 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
-
-from trace_sql.analysis import create_table
-from trace_sql.base_tables import BASE_TABLES
-from trace_sql.macros import macro_names, make_macros
-from trace_sql.views import load_views, ordered, sources
+from view_tables import computed
 
 Row = dict[str, Any]
 
@@ -73,10 +69,6 @@ CALL: Row = {
 }
 """What a call has unless a test says otherwise; `us` is its time, `roofline_us` its roofline,
 `kernel` its kernel, `parts` further activities as (role, kernel, us)."""
-
-
-def columns(view: str) -> dict[str, str]:
-    return {column.name: column.type for column in load_views()[view].contract.columns}
 
 
 @contextlib.contextmanager
@@ -160,16 +152,7 @@ def made_ops(
         | {"units": 132}
     ]
     rows |= {name: list(listed) for name, listed in tables.items()}  # type: ignore[arg-type]
-    with contextlib.closing(duckdb.connect()) as connection:
-        make_macros(connection, " ".join(macro_names()), set())
-        for table, kinds in BASE_TABLES.items():
-            create_table(connection, table, kinds, [])
-        for table in GIVEN:
-            kinds = columns(table)
-            listed = [[row.get(column) for column in kinds] for row in rows[table]]
-            create_table(connection, table, kinds, listed)
-        for name in between(targets):
-            connection.execute(f"create table {name} as {load_views()[name].text}")
+    with computed(rows, targets) as connection:
         yield connection
 
 
@@ -187,24 +170,3 @@ def _roofline(call: Row) -> Row:
         "efficiency_pct": None if roof is None else 100 * roof / busy,
         "anomaly": roof is not None and roof > 1.1 * busy,
     }
-
-
-def between(targets: Sequence[str]) -> list[str]:
-    """Return the views that `targets` need and that are not given, in order."""
-    needed: set[str] = set()
-
-    def visit(name: str) -> None:
-        if name in load_views() and name not in GIVEN and name not in needed:
-            needed.add(name)
-            for source in sources(name):
-                visit(source)
-
-    for target in targets:
-        visit(target)
-    return [view.name for view in ordered(targets) if view.name in needed]
-
-
-def rows_of(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Row]:
-    cursor = connection.execute(sql)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

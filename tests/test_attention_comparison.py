@@ -9,10 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
-
-from trace_sql.analysis import create_table
-from trace_sql.base_tables import BASE_TABLES
-from trace_sql.views import load_views, ordered
+from view_tables import columns, computed, rows_of
 
 VIEWS = ("attention_matches", "match_notes", "comparative_findings", "comparative_members")
 OP: dict[str, Any] = {
@@ -67,21 +64,15 @@ def compared(
     one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]]
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection with the views over operations of traces a and b, compared both ways."""
-    columns = {c.name: c.type for c in load_views()["attention_ops"].contract.columns}
     listed = [
         {**row, "trace_id": trace, "op_no": number}
         for trace, ops in (("a", one), ("b", two))
         for number, row in enumerate(ops)
     ]
-    assert all(row.keys() <= columns.keys() for row in listed)
-    pairs = list(itertools.product("ab", repeat=2))
-    with contextlib.closing(duckdb.connect()) as connection:
-        rows = [[row.get(column) for column in columns] for row in listed]
-        create_table(connection, "attention_ops", columns, rows)
-        create_table(connection, "trace_pairs", BASE_TABLES["trace_pairs"], pairs)
-        for view in ordered(VIEWS):
-            if "comparison" in view.name or "match" in view.name or "comparative" in view.name:
-                connection.execute(f"create view {view.name} as {view.text}")
+    assert all(row.keys() <= columns("attention_ops").keys() for row in listed)
+    pairs = [dict(zip(columns("trace_pairs"), pair, strict=True))
+             for pair in itertools.product("ab", repeat=2)]  # fmt: skip
+    with computed({"attention_ops": listed, "trace_pairs": pairs}, VIEWS) as connection:
         yield connection
 
 
@@ -89,16 +80,16 @@ def matches(
     one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], pair: str = "ab"
 ) -> list[dict[str, Any]]:
     sql = "from attention_matches join match_notes using (trace_id, other_trace_id, match_no)"
-    return asked(one, two, pair, f"select * {sql}", "match_no")
+    return of_pair(one, two, pair, f"select * {sql}", "match_no")
 
 
 def findings(
     one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], pair: str = "ab"
 ) -> list[dict[str, Any]]:
-    return asked(one, two, pair, "from comparative_findings", "rank")
+    return of_pair(one, two, pair, "from comparative_findings", "rank")
 
 
-def asked(
+def of_pair(
     one: Sequence[Mapping[str, Any]],
     two: Sequence[Mapping[str, Any]],
     pair: str,
@@ -106,12 +97,11 @@ def asked(
     order: str,
 ) -> list[dict[str, Any]]:
     with compared(one, two) as connection:
-        cursor = connection.execute(
+        return rows_of(
+            connection,
             f"select * from ({sql}) where trace_id = ? and other_trace_id = ? order by {order}",
-            list(pair),
+            pair,
         )
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 MIXED = [
@@ -286,5 +276,5 @@ def test_findings_are_grouped_gated_and_ranked() -> None:
     )
     assert {row["eff_bucket"] for row in found} == {"all"}
     assert [row["rank"] for row in found] == [1, 2]
-    members = asked(one, two, "ab", "from comparative_members", "rank, match_no")
+    members = of_pair(one, two, "ab", "from comparative_members", "rank, match_no")
     assert [(row["rank"], row["op_no"]) for row in members] == [(1, 2), (2, 0), (2, 1)]

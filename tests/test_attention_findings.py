@@ -9,7 +9,8 @@ from typing import Any
 
 import duckdb
 import pytest
-from attention_ops_made import CALL, Row, made_ops, rows_of
+from attention_ops_made import CALL, Row, made_ops
+from view_tables import rows_of
 
 from trace_sql.attention_findings import findings_text
 from trace_sql.attention_metrics import attention_metrics, error_metrics, metrics_text

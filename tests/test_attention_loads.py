@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from attention_made import at, dense, made, paged, rows, step
+from attention_made import at, dense, made, paged, step
+from view_tables import rows_of
 
 KEYS = ("n", "sq", "sk", "sqsq", "sqsk")
 CALL = paged(tokens=None, h=8, h_kv=8, d=64)
@@ -20,7 +21,7 @@ def loads(
     *calls: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], **more: Any
 ) -> list[dict[str, Any]]:
     with made(calls or [CALL], steps, targets=["attention_loads"], **more) as connection:
-        return rows(connection, "from attention_loads order by call_no")
+        return rows_of(connection, "from attention_loads order by call_no")
 
 
 def sums(row: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -259,8 +260,8 @@ def test_an_encoder_inside_a_step_has_lengths_of_its_own() -> None:
 
 
 def test_a_call_over_a_cache_whose_batch_generates_has_that_part() -> None:
-    rows_of = dense(b=8, h=8, n=1, d=64) | {"n_kv": None, "mask": "causal_br"}
-    (row,) = loads(rows_of, steps=[step(MIXED)])
+    queries = dense(b=8, h=8, n=1, d=64) | {"n_kv": None, "mask": "causal_br"}
+    (row,) = loads(queries, steps=[step(MIXED)])
     assert sums(row) == (NONE, (8, 8, 4096, 8, 4096))
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from attention_ops_made import Row, made_ops, rows_of
+from attention_ops_made import Row, made_ops
+from view_tables import rows_of
 
 OPS = ("attention_ops",)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import trace_edits as edits
-from attention_ops_made import Row, made_ops, rows_of
+from attention_ops_made import Row, made_ops
 from conftest import Analyse, Shared
+from view_tables import rows_of
 
 ELEMENTS = 1024 * 8 * 64
 
