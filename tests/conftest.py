@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 from attention_lab import Lab
 from command_line import CONFIG, TRACE, Run, command
+from flattened import Flat, Read, cut_small, flattened_all
 
 from fixtures import Scenario, kind, make, write
 from trace_sql.database import Database
@@ -97,6 +98,31 @@ def analyse(trace_store: Store) -> Iterator[Analyse]:
     yield open_session
     for database in opened:
         database.__exit__()
+
+
+@pytest.fixture
+def load(analyse: Analyse, tmp_path: Path) -> Callable[..., Analysed]:
+    """Write these events, and keys of the document, to a file and open it."""
+
+    def write(*events: dict[str, Any], **document: Any) -> Analysed:
+        path = tmp_path / "odd.json"
+        path.write_text(json.dumps({**document, "traceEvents": events}), encoding="utf-8")
+        return analyse(path)
+
+    return write
+
+
+@pytest.fixture(params=["one piece", "small pieces"])
+def read(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
+    """Flatten all documents of a text, whole at once or with seams everywhere."""
+    if request.param == "small pieces":
+        cut_small(monkeypatch, 30, 20)
+
+    def read_text(raw: bytes) -> list[Flat]:
+        (tmp_path / "t.json").write_bytes(raw)
+        return flattened_all(tmp_path / "t.json", tmp_path / "out")
+
+    return read_text
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -15,6 +16,11 @@ from trace_sql import event_list, flatten, source
 
 TEXT_KEYS = ("ph", "cat", "name", "pid", "tid", "id")
 _FILES = ("events", "facts", "losses")
+
+A = b'{"ph":"X","name":"a"}'
+B = b'{"ph":"X","name":"b"}'
+"""Two events that stand around damage, and are kept."""
+U = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,18 @@ class Flat:
     @property
     def kinds(self) -> list[str]:
         return [loss["kind"] for loss in self.losses]
+
+
+Read = Callable[[bytes], list[Flat]]
+"""Flattens all documents of a text."""
+
+
+def names(flat: Flat) -> list[Any]:
+    return [event.get("name") for event in flat.rebuilt]
+
+
+def listed(*events: bytes) -> bytes:
+    return b'{"schemaVersion": 1, "traceEvents": [%s]}' % b",\n ".join(events)
 
 
 def flattened(path: Path, out: Path, document: int = 0) -> Flat:

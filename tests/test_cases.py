@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import SHARED, Analyse, Analysed
+from events_made import US, oddities
 
 from trace_sql.cli import main
 from trace_sql.errors import ExitCode
 
 CASES = SHARED / "cases"
-US = 1000
 Open = Callable[[str], Analysed]
 
 pytestmark = pytest.mark.skipif(
@@ -42,10 +42,6 @@ def device(trace: Analysed) -> dict[str, Any]:
 def coverage(trace: Analysed) -> dict[str, Any]:
     (row,) = trace.rows("from device_coverage")
     return row
-
-
-def oddities(trace: Analysed) -> dict[str, int]:
-    return {row["oddity"]: row["n"] for row in trace.rows("from trace_oddities")}
 
 
 def times(row: dict[str, Any], *names: str) -> list[float]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from command_line import CONFIG, DEMO, TRACE, Run, answer, refused
+from command_line import CONFIG, DEMO, TRACE, Run, answer, command, refused
+from folders import folder, ingested, rows, trace
 
 from trace_sql.cli import main
 from trace_sql.errors import ExitCode
@@ -94,3 +95,31 @@ def test_a_folder_may_hold_json_that_is_no_trace(run: Run) -> None:
     named = run("ingest", CONFIG)
     assert named.exit_code == ExitCode.BAD_INPUT
     assert not named.stdout
+
+
+def test_what_is_skipped_is_in_the_table(tmp_path: Path) -> None:
+    files = {f"log{number}.txt": b"words" for number in range(5)}
+    root = folder(tmp_path / "in", {"a.json": trace(), "config.json": b"{}", **files})
+    told = command(tmp_path / "store", "ingest", root)
+    assert "(5 files)" in told.stdout and "log2.txt" in told.stdout and "log3" not in told.stdout
+    found = rows(command(tmp_path / "store", "ingest", root, "--format", "json"))
+    assert len(found) == 7
+    assert found["log4.txt"]["state"] == "skipped"
+    assert found["config.json"]["note"] == "JSON without a list traceEvents"
+    assert found["a.json"]["state"] == "already stored"
+
+
+def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    root = folder(tmp_path / "in", {"a.json": trace(), "b.json": b"hello", "c.json": trace(2)})
+    done = command(tmp_path / "store", "ingest", root, "--format", "json")
+    assert done.exit_code == ExitCode.BAD_INPUT
+    assert [row["name"] for row in json.loads(done.stdout)] == ["a", "c"]
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"trace-sql: error: {root}/b.json: ")
+
+
+def test_a_copy_says_whose(tmp_path: Path) -> None:
+    found = ingested(tmp_path, {"a.json": trace(), "b.json": trace()})
+    assert [row["state"] for row in found.values()] == ["new", "copy"]
+    assert found["b.json"]["note"] == "same content as a"
+    assert found["a.json"]["trace_id"] == found["b.json"]["trace_id"]
