@@ -34,7 +34,7 @@ fuzz: $(VENV)/.ready ## broken files at random, for minutes; FUZZ=100: a hundred
 
 golden: $(VENV)/.ready ## rewrite the golden files and the demo trace; explain each change
 	$(BIN)/python -m fixtures demo
-	$(BIN)/python -m pytest -q --update-golden tests/test_reports.py
+	$(BIN)/python -m pytest -q --update-golden tests/test_reports.py tests/test_attention_shipped.py
 
 bench: $(VENV)/.ready ## speed and memory beside a floor and peers, 3 minutes; BENCH=--full: to 2 GB
 	$(BIN)/python -m tests.benchmarks $(BENCH)
