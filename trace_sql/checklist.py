@@ -46,7 +46,7 @@ def checklist(
     ranges = perfetto_tables(db, trace_id, number, [], settings.phase)
     sections = [
         ("Trace", _titled(_metadata(db, trace_id, settings))),
-        ("Model", "\n".join(map(_titled, model_summary(settings.config))) or _NO_CONFIG),
+        ("Model", "\n".join(map(_titled, model_summary(trace_id, settings))) or _NO_CONFIG),
         ("Forward passes", _titled(pass_table(db, trace_id, settings.phase))),
         ("Chosen pass", f"Pass {number}: {_text(why)}.\n"),
         (f"Layers of pass {number}", _titled(layers)),

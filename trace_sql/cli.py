@@ -158,7 +158,7 @@ def kernels(
         number, why = chosen_pass(db, trace_id, pass_no, settings.phase)
         place = Place(trace_id, number, loop, layer)
         other = None if compare_layer is None else Place(trace_id, number, loop, compare_layer)
-        click.echo(kernel_report(db, place, other, output_format, settings.config), nl=False)
+        click.echo(kernel_report(db, place, other, output_format, settings), nl=False)
         say(f"pass {number}: {why}")
 
 

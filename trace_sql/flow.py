@@ -9,7 +9,9 @@ from typing import Any
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
 from trace_sql.output import Column, Table, json_text, render
+from trace_sql.plan import make_plan
 from trace_sql.safe_text import readable
+from trace_sql.settings import Settings
 
 HOTTEST = 15
 """Kernels that the text form lists."""
@@ -43,12 +45,12 @@ def kernel_report(
     primary: Place,
     comparison: Place | None,
     output_format: str,
-    config: dict[str, Any] | None,
+    settings: Settings,
 ) -> str:
     """Return what `trace-sql kernels` prints.
 
     `output_format` is text, compute-flow or one of output.FORMATS; JSON is one document. A
-    summary of `config` heads the compute flow. Raises TraceSqlError for a layer that the pass
+    summary of the model heads the compute flow. Raises TraceSqlError for a layer that the pass
     does not have.
     """
     places = [primary, *([comparison] if comparison else [])]
@@ -72,19 +74,17 @@ def kernel_report(
         return "\n".join([*map(readable, heads), "", body])
     if output_format == "compute-flow":
         flows = [flow_table(db, place) for place in places]
-        return render([*model_summary(config), *flows, *differing], "table")
+        return render([*model_summary(primary.trace_id, settings), *flows, *differing], "table")
     tables = differing or [flow_table(db, primary)]
     return render(tables, output_format)
 
 
-def model_summary(config: dict[str, Any] | None) -> list[Table]:
+def model_summary(trace_id: str, settings: Settings) -> list[Table]:
     """Return the architecture as a table; none without a config."""
-    if config is None:
+    if settings.config is None:
         return []
-    from trace_sql.model import Model, summary_rows
-
     columns = (Column("field", "Model"), Column("value", "Value", wrap=True))
-    return [Table("model", "", columns, summary_rows(Model.from_config(config)))]
+    return [Table("model", "", columns, make_plan(trace_id, settings).summary)]
 
 
 def layer_row(db: Database, place: Place) -> dict[str, Any]:

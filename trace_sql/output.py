@@ -146,6 +146,8 @@ def _csv_text(text: str) -> str:
 def _cell(column: Column, value: Any) -> str:
     if value is None:
         return "-"
+    if type(value) is int:
+        return str(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float | Decimal):

@@ -17,17 +17,18 @@ from trace_sql.attention_rules import (
 from trace_sql.errors import RefusedError, UsageError
 from trace_sql.hits import Hits
 from trace_sql.literal import sql_string
-from trace_sql.model import Model, geometry_rows, visit_rows
+from trace_sql.model import Model, geometry_rows, summary_rows, visit_rows
 from trace_sql.profile import Boundary, Profile, infer, load_profiles
 from trace_sql.store import Settings
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """Rows for BASE_TABLES by table, and the values that templates render."""
+    """Rows for BASE_TABLES by table, the values that templates render, and `summary_rows`."""
 
     rows: Mapping[str, list[tuple[Any, ...]]]
     values: Mapping[str, Any]
+    summary: list[tuple[str, str]]
 
 
 def parameters(trace_id: str, settings: Settings) -> Parameters:
@@ -115,6 +116,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             "kernel_traits": KERNEL_TRAITS,
             "has_capture": "true" if settings.capture else "false",
         },
+        summary_rows(model) if model else [],
     )
 
 

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import cache_from_source
@@ -38,10 +38,14 @@ _SPOKEN = ("run", "tags", "name", "config_path", "phase", "paths")
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows for BASE_TABLES by table, and the SQL of the views that are templates by view."""
+    """Rows for BASE_TABLES by table, the SQL of the views that are templates by view.
+
+    `summary` has what describes the model in words, label and value; none where it is not known.
+    """
 
     rows: Mapping[str, list[list[Any]]]
     sql: Mapping[str, str]
+    summary: Sequence[Sequence[str]] = ()
 
 
 @cache
@@ -88,6 +92,7 @@ def _worked_out(settings: Settings) -> Plan:
     return Plan(
         {table: [list(row) for row in rows] for table, rows in given.rows.items()},
         {view.name: render(view, given.values) for view in templates},
+        given.summary,
     )
 
 
@@ -104,7 +109,7 @@ def _kept(name: str) -> Plan | None:
     for folder in filter(_is_safe, _folders()):
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             content = json.loads((folder / name).read_bytes())
-            return Plan(content["rows"], content["sql"])
+            return Plan(**content)
     return None
 
 
@@ -145,7 +150,7 @@ def _write(plan: Plan, target: Path) -> None:
         path.unlink(missing_ok=True)
     part = target.with_suffix(f".{os.getpid()}.{os.urandom(4).hex()}")
     try:
-        part.write_text(json.dumps({"rows": plan.rows, "sql": plan.sql}), encoding="utf-8")
+        part.write_text(json.dumps(vars(plan)), encoding="utf-8")
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
