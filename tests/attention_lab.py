@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import trace_edits as edits
-from host_made import Host, Kernel
+from host_made import FLASH, FLASH_BACKWARD, Host, Kernel
 
 from trace_sql.database import Database
 from trace_sql.store import Settings, Store
@@ -18,8 +18,6 @@ Row = dict[str, Any]
 Rows = list[Row]
 Answer = dict[str, Rows]
 
-FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(x)"
-FLASH_BACKWARD = "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<x>(y)"
 GEMM, SOFTMAX = "ampere_bf16_gemm", "softmax_warp_forward<float>"
 STEPS = (
     "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)",

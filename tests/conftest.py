@@ -66,7 +66,7 @@ Shared = Callable[[str], Path]
 
 
 @pytest.fixture(scope="session")
-def shared() -> Callable[[str], Path]:
+def shared() -> Shared:
     """Find a file of the folder with real traces and facts; skip where it is absent."""
 
     def find(name: str) -> Path:
@@ -76,6 +76,14 @@ def shared() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def oracle(shared: Shared) -> list[dict[str, Any]]:
+    """What another tool says of attention in traces: rows with the numbers of one operator each."""
+    text = shared("facts/attention/oracle.json").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = json.loads(text)["rows"]
+    return rows
 
 
 @pytest.fixture(scope="session")

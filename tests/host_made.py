@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from trace_sql.database import Database
 from trace_sql.store import Settings, Store
 
+FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(x)"
+FLASH_BACKWARD = "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<x>(y)"
 BF16, FP16, FP8 = "c10::BFloat16", "c10::Half", "c10::Float8_e4m3fn"
 
 

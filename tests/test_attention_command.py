@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from command_line import CONFIG, ROOT, TRACE, answer, command, refused
+from command_line import CONFIG, TRACE, answer, command, refused
+from conftest import SHARED
 
 from fixtures import Scenario, kind, make, serving, write
-from trace_sql.attention_rules import kernel_rules, operator_rules
 from trace_sql.errors import ExitCode
 
-SHARED = ROOT / ".." / "shared"
 TRACES = SHARED / "traces"
 CONFIGS = SHARED / "facts" / "models" / "configs"
 NO_TRACES = pytest.mark.skipif(not TRACES.is_dir(), reason="the shared traces are not beside us")
@@ -34,12 +30,6 @@ def operations(store: Path, name: str, *options: object) -> list[dict[str, Any]]
     return found
 
 
-@cache
-def oracle() -> dict[str, dict[str, Any]]:
-    text = (SHARED / "facts" / "attention" / "oracle.json").read_text(encoding="utf-8")
-    return {row["id"]: row for row in json.loads(text)["rows"]}
-
-
 DENSE = {
     "R002": "hf_vit_nsfw_h100",
     "R004": "hf_bert_small_h100",
@@ -51,9 +41,9 @@ DENSE = {
 @NO_TRACES
 @pytest.mark.parametrize("row", DENSE)
 def test_dense_calls_have_the_work_and_the_share_of_roofline_that_was_derived(
-    store: Path, row: str
+    store: Path, row: str, oracle: list[dict[str, Any]]
 ) -> None:
-    known = oracle()[row]
+    (known,) = (one for one in oracle if one["id"] == row)
     options = ["--peak", "measured"] if row == "R008" else []
     (found,) = operations(store, DENSE[row], *options)
     assert found["operator"] == known["op"]
@@ -99,11 +89,13 @@ def test_decoding_tells_layers_with_a_window_from_full_ones(store: Path) -> None
 
 
 @NO_TRACES
-def test_a_replayed_graph_gets_its_shapes_from_the_capture(store: Path) -> None:
+def test_a_replayed_graph_gets_its_shapes_from_the_capture(
+    store: Path, oracle: list[dict[str, Any]]
+) -> None:
     capture = TRACES / "sglang_qwen3_8b_graph_capture_bs32_rank0.json.gz"
     found = operations(store, "sglang_qwen3_8b_decode_mi300x", "--capture", capture)
     paged = found[0]
-    known = oracle()["R013"]
+    (known,) = (one for one in oracle if one["id"] == "R013")
     assert (paged["operator"], paged["n_calls"]) == (known["op"], known["count"])
     assert paged["evidence"] == "capture"
     assert paged["flops"] == 36 * 537149440
@@ -168,26 +160,6 @@ def test_the_validator_is_a_command(store: Path, tmp_path: Path) -> None:
     result = command(store, "attention", "--validate", wrong)
     assert result.exit_code == ExitCode.FAILED
     assert re.search(r"\d+ faults", result.stderr)
-
-
-@pytest.mark.parametrize(
-    ("rules", "function"),
-    [(operator_rules(), "regexp_full_match"), (kernel_rules(), "regexp_matches")],
-    ids=["operators", "kernels"],
-)
-def test_a_rule_wins_its_examples(rules: tuple[Any, ...], function: str) -> None:
-    with duckdb.connect() as connection:
-        for rule in rules:
-            assert rule.examples, rule.pattern
-            for name in rule.examples:
-                first = next(
-                    other.pattern
-                    for other in rules
-                    if connection.execute(
-                        f"select {function}(?, ?)", [name, other.pattern]
-                    ).fetchall()[0][0]
-                )
-                assert first == rule.pattern, name
 
 
 @NO_TRACES

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from conftest import SHARED
 from host_made import ask
 
 from trace_sql.attention_rules import Rule, kernel_rules
-from trace_sql.database import Database
 from trace_sql.macros import make_macros
 from trace_sql.parameters import parameters
 from trace_sql.profile import load_profiles
-from trace_sql.store import Settings, Store
+from trace_sql.store import Settings
 from trace_sql.views import load_views, render
 
-SHARED = Path(__file__).resolve().parents[1] / ".." / "shared"
 RULES = {str(rule.fields["rule"]): rule for rule in kernel_rules()}
 TEMPLATE_VALUES = parameters("t", Settings()).values
 
@@ -401,81 +398,3 @@ def test_compressed_keys_are_expanded_in_prefill(tmp_path: Path) -> None:
         [128, 1, 576, 512, True],
         [128, 128, 192, 128, False],
     ]
-
-
-# Real traces.
-
-
-def real(folder: Path, trace: str, sql: str, **settings: Any) -> list[dict[str, Any]]:
-    path = SHARED / "traces" / f"{trace}.json.gz"
-    if not path.exists():
-        pytest.skip("real traces lie beside the repository")
-    store = Store(folder / "store")
-    found = store.ingest(path).trace_id
-    with Database(store, {found: store.settings(found).merged(Settings(**settings))}) as database:
-        return database.query(sql).dicts()
-
-
-def test_window_and_full_layers_of_a_decode_step_are_apart(tmp_path: Path) -> None:
-    config = SHARED / "facts" / "models" / "configs" / "gpt-oss-20b.json"
-    if not config.exists():
-        pytest.skip("real configs lie beside the repository")
-    rows = real(
-        tmp_path,
-        "vllm_gpt_oss_20b_decode_mi300x",
-        "select family, mask, window_size, h_q, h_kv, d_qk, q_dtype, layer_no, core_ns"
-        " from attention_calls where implementation = 'paged' order by call_no",
-        config=json.loads(config.read_text(encoding="utf-8")),
-    )
-    assert [row["layer_no"] for row in rows] == list(range(24))
-    assert {
-        (row["family"], row["mask"], row["window_size"], row["layer_no"] % 2) for row in rows
-    } == {("triton_unified", "window", 128, 0), ("triton_unified_split", "causal_br", None, 1)}
-    assert {(row["h_q"], row["h_kv"], row["d_qk"], row["q_dtype"]) for row in rows} == {
-        (64, 8, 64, "bf16")
-    }
-    for parity, mean_us in ((0, 13.4822), (1, 46.8812)):
-        times = [row["core_ns"] for row in rows if row["layer_no"] % 2 == parity]
-        assert sum(times) / len(times) / 1000 == pytest.approx(mean_us, abs=1e-3)
-
-
-def test_a_decode_step_in_a_graph_has_a_call_a_layer(tmp_path: Path) -> None:
-    rows = real(
-        tmp_path,
-        "sglang_qwen3_8b_decode_mi300x",
-        "select family, n_activities, sum_dur_ns, d_qk from attention_calls",
-    )
-    assert Counter((row["family"], row["n_activities"]) for row in rows) == {
-        ("paged_attention_ll4mi", 2): 36,
-        ("kv_write", 1): 36,
-    }
-    paged = [row for row in rows if row["family"] == "paged_attention_ll4mi"]
-    assert sum(row["sum_dur_ns"] for row in paged) / 1000 == pytest.approx(2127.86, abs=0.02)
-    assert {row["d_qk"] for row in paged} == {128}
-
-
-def test_names_alone_tell_most_of_generated_kernels(tmp_path: Path) -> None:
-    rows = real(
-        tmp_path,
-        "vllm_gpt_oss_120b_prefill_b200",
-        "select mask, head_dim, page_size, q_dtype, kv_dtype, o_dtype, phase, count(*) as n"
-        " from attention_names join activities using (trace_id, name)"
-        " where role = 'core' group by all order by mask",
-    )
-    known = (64, 16, "fp8_e4m3", "fp8_e4m3", "bf16", "prefill", 18)
-    assert [tuple(row.values()) for row in rows] == [("causal", *known), ("window", *known)]
-
-
-def test_kernels_of_a_training_step_are_told(tmp_path: Path) -> None:
-    rows = real(
-        tmp_path,
-        "deepseek_train_h800",
-        "select role, direction, head_dim, head_dim_v, mask, count(*) as n from attention_names"
-        " join activities using (trace_id, name) where role in ('core', 'step')"
-        " group by all order by direction, role, head_dim",
-    )
-    assert [tuple(row.values()) for row in rows if row["role"] == "core"] == [
-        ("core", "bwd", 192, 128, "causal", 4),
-        ("core", "fwd", 192, 128, "causal", 4),
-    ]
-    assert sum(row["n"] for row in rows if row["role"] == "step") == 8

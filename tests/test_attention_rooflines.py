@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from conftest import Shared
 from rooflines_made import Row, roofline, rooflines
 
 from trace_sql.database import Database
@@ -180,10 +178,9 @@ RIGHT = ("R002", "R003", "R004", "R007", "R008", "R013")
 
 @pytest.mark.parametrize("row_id", RIGHT)
 def test_known_rooflines_of_real_traces(
-    row_id: str, shared: Callable[[str], Path], trace_store: Store
+    row_id: str, shared: Shared, trace_store: Store, oracle: list[Row]
 ) -> None:
-    facts = json.loads(shared("facts/attention/oracle.json").read_text(encoding="utf-8"))
-    (row,) = (one for one in facts["rows"] if one["id"] == row_id)
+    (row,) = (one for one in oracle if one["id"] == row_id)
     path = shared(row["trace"])
     capture = None
     if row_id == "R013":

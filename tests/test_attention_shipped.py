@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import SHARED
 
 from trace_sql.attention_findings import findings_text
 from trace_sql.attention_metrics import attention_metrics, metrics_text
@@ -20,7 +20,6 @@ from trace_sql.findings_metrics import read_metrics
 from trace_sql.store import Settings, Store
 
 GOLDEN = Path(__file__).parent / "golden_findings"
-SHARED = Path(__file__).resolve().parents[1] / ".." / "shared"
 CAPTURES = {"sglang_qwen3_8b_decode_mi300x": "sglang_qwen3_8b_graph_capture_bs32_rank0"}
 CONFIGS = {"vllm_gpt_oss_20b_decode_mi300x": "gpt-oss-20b"}
 LATE = {"hf_qwen1_5_0_5b_h100"}
@@ -71,13 +70,6 @@ def _metrics(store: Store, name: str) -> dict[str, Any]:
         return attention_metrics(db, trace_id)
 
 
-@cache
-def oracle() -> list[dict[str, Any]]:
-    path = SHARED / "facts" / "attention" / "oracle.json"
-    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return [row for row in rows if row["level"] == "unified_perf_summary"]
-
-
 @pytest.mark.parametrize("name", TRACES)
 def test_findings_of_shipped_traces(
     name: str, store: Store, request: pytest.FixtureRequest
@@ -99,8 +91,14 @@ def test_the_golden_findings_are_those_of_the_traces() -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*TRACES} - LATE))
-def test_wall_busy_and_kernel_times_are_those_of_another_tool(name: str, store: Store) -> None:
-    rows = [row for row in oracle() if row["trace"] == f"traces/{name}.json.gz"]
+def test_wall_busy_and_kernel_times_are_those_of_another_tool(
+    name: str, store: Store, oracle: list[dict[str, Any]]
+) -> None:
+    rows = [
+        row
+        for row in oracle
+        if row["trace"] == f"traces/{name}.json.gz" and row["level"] == "unified_perf_summary"
+    ]
     if not rows:
         pytest.skip("no other reading of this trace")
     metrics = metrics_of(store, name)

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
-from pathlib import Path
 from typing import Any
 
 import pair_counts as count
 import pytest
 from attention_made import dense, paged, step, work
-
-from trace_sql.database import Database
-from trace_sql.store import Settings, Store
-
-ROOT = Path(__file__).resolve().parents[1]
-FACTS = ROOT / ".." / "shared" / "facts" / "attention"
-
 
 # One shape.
 
@@ -260,11 +251,7 @@ def test_impossible_sizes_are_no_numbers(size: float) -> None:
 # The numbers of a peer on public traces, where it is right.
 
 
-def test_dense_rows_of_the_oracle() -> None:
-    path = FACTS / "oracle.json"
-    if not path.is_file():
-        pytest.skip("the facts about attention are not here")
-    oracle = json.loads(path.read_text(encoding="utf-8"))["rows"]
+def test_dense_rows_of_the_oracle(oracle: list[dict[str, Any]]) -> None:
     calls, expected = [], []
     for row in oracle:
         causal = row["concrete_inputs"][4:5] == ["True"]
@@ -277,35 +264,3 @@ def test_dense_rows_of_the_oracle() -> None:
     for got, (flops, size) in zip(work(*calls), expected, strict=True):
         assert math.isclose(got["flops"], flops, rel_tol=1e-9)
         assert math.isclose(got["bytes"], size, rel_tol=1e-9)
-
-
-# Real traces.
-
-TRACES = ROOT / ".." / "shared" / "traces"
-SGLANG = "sglang_qwen3_8b_decode_mi300x"
-REAL = {
-    "hf_vit_nsfw_h100": (None, "dense_fwd", 12, 476884992, 4841472),
-    "hf_qwen1_5_0_5b_h100": (None, "causal_tl_fwd", 24, 2 * 16 * 16 * 156520 * 128, 73269248),
-    "torch_compile_triton": (None, "dense_fwd", 1, 1099511627776, 512 * 2**20),
-    "vllm_gpt_oss_120b_prefill_b200": (None, "prefill", 36, 808378368, None),
-    SGLANG: ("sglang_qwen3_8b_graph_capture_bs32_rank0", "decode", 36, 537149440, 134811648),
-}
-"""Its capture, the end of the formula, calls, FLOPs and bytes of each."""
-
-
-@pytest.mark.parametrize("name", REAL)
-def test_work_in_real_traces(name: str, tmp_path: Path) -> None:
-    if not TRACES.is_dir():
-        pytest.skip("the real traces are not here")
-    capture, formula, calls, flops, size = REAL[name]
-    store = Store(tmp_path / "store")
-    beside = capture and store.ingest(TRACES / f"{capture}.json.gz", Settings()).trace_id
-    trace = store.ingest(TRACES / f"{name}.json.gz", Settings(capture=beside))
-    with Database(store, {trace.trace_id: store.settings(trace.trace_id)}) as database:
-        found = database.query(
-            "select flops, bytes, count(*) from attention_work"
-            " where ends_with(formula, ?) group by all",
-            [formula],
-        ).rows
-    assert [(row[0], row[2]) for row in found] == [(flops, calls)]
-    assert size is None or found[0][1] == size
