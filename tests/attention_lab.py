@@ -89,6 +89,8 @@ VIEWS = {
 }
 """What is asked, and by which columns rows of two answers belong together."""
 
+LATER = "1700000000000000.5"
+"""By so many microseconds: counted since 1970."""
 PLACES = {"trace_id", "op_no", "op_nos", "call_no", "lead_call_no", "operator_event_id"}
 PLACES |= {"lead_event_id", "host_trace_id", "start_ns", "end_ns", "position"}
 """Columns that say which one or when, and nothing of attention."""

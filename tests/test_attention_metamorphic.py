@@ -14,6 +14,7 @@ from attention_lab import (
     BASES,
     FLOORS,
     GEMM,
+    LATER,
     LENGTHS,
     RATES,
     SUMS,
@@ -27,7 +28,7 @@ from attention_lab import (
     unchanged,
 )
 from attention_made import dense, work
-from command_line import Run, answer
+from command_line import answer, command
 from hypothesis import strategies as st
 
 from trace_sql.database import Database
@@ -38,7 +39,7 @@ from trace_sql.store import Settings
 
 @pytest.mark.parametrize("base", ["bert", "decode"])
 def test_the_time_at_which_a_trace_begins_changes_nothing(lab: Lab, base: str) -> None:
-    unchanged(lab, base, lab.edited(base, edits.shifted("1700000000000000.5")))
+    unchanged(lab, base, lab.edited(base, edits.shifted(LATER)))
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -247,8 +248,8 @@ def float_sizes(row: Row) -> Row:
 # Peaks, by the command.
 
 
-def operations(run: Run, path: Path, *options: object) -> Rows:
-    shown = answer(run("attention", path, *options, "--format", "json"))
+def operations(lab: Lab, path: Path, *options: object) -> Rows:
+    shown = answer(command(lab.store.folder, "attention", path, *options, "--format", "json"))
     found: Rows = shown["operations"]
     return found
 
@@ -259,9 +260,9 @@ BY_PEAK |= {"efficiency_pct", "mean_efficiency_pct", "core_efficiency_pct", "in_
 BY_PEAK |= {"measured_efficiency_pct", "band_adj_lo", "band_adj_hi", "n_anomalies", "problem"}
 
 
-def test_another_gpu_changes_what_its_peaks_say_and_no_more(lab: Lab, run: Run) -> None:
+def test_another_gpu_changes_what_its_peaks_say_and_no_more(lab: Lab) -> None:
     path = lab.path("made")
-    one, other = (operations(run, path, "--gpu", gpu) for gpu in ("H100 SXM", "A100 80GB SXM"))
+    one, other = (operations(lab, path, "--gpu", gpu) for gpu in ("H100 SXM", "A100 80GB SXM"))
     changed = {key for row, pair in zip(one, other, strict=True)
                for key in row if not alike(row[key], pair[key])}  # fmt: skip
     assert changed <= BY_PEAK
@@ -273,10 +274,10 @@ def test_another_gpu_changes_what_its_peaks_say_and_no_more(lab: Lab, run: Run) 
             assert pair["roofline_us"] == pytest.approx(row["roofline_us"] * 989.4 / 312)
 
 
-def test_the_measured_peak_scales_what_is_bound_by_it(lab: Lab, run: Run) -> None:
+def test_the_measured_peak_scales_what_is_bound_by_it(lab: Lab) -> None:
     path = lab.shared("traces/torch_compile_triton.json.gz")
     (printed,), (measured,) = (
-        operations(run, path, "--peak", peak) for peak in ("datasheet", "measured")
+        operations(lab, path, "--peak", peak) for peak in ("datasheet", "measured")
     )
     ratio = 1307.4 / 708
     assert measured["roofline_us"] == pytest.approx(printed["roofline_us"] * ratio)
