@@ -119,6 +119,31 @@ def test_categories_that_are_no_work_are_listed(load: Load) -> None:
     assert trace.rows("select sum(n_events)::int as n from event_categories") == [{"n": 7}]
 
 
+@pytest.mark.parametrize(
+    ("cats", "taken_as", "host"),
+    [
+        (["kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"], "work", False),
+        (["cuda_sync", "xpu_sync", "cuda_event", "overhead"], "wait", False),
+        (["Trace"], "span", False),
+        (["gpu_user_annotation"], "annotation", False),
+        (["cuda_profiler_range", "collective_comm"], "other", False),
+        (["user_annotation"], "annotation", True),
+        (["cuda_runtime", "Runtime", "cuda_driver", "xpu_runtime"], "launch", True),
+        (["cpu_op", "Operator"], "operator", True),
+        (["python_function"], "frame", True),
+        (["something new", ""], "other", True),
+    ],
+)
+def test_a_category_stands_on_one_side(
+    load: Load, cats: list[str], taken_as: str, host: bool
+) -> None:
+    trace = load(*(kernel("x", 10, 5, cat=cat) for cat in cats))
+    rows = trace.rows("select cat, taken_as, is_host_side(cat) as host from event_categories")
+    assert sorted(tuple(row.values()) for row in rows) == sorted(
+        (cat, taken_as, host) for cat in cats
+    )
+
+
 def test_rows_written_twice_count_once(load: Load) -> None:
     twice = kernel("k", 100, 10, 1)
     trace = load(

@@ -35,7 +35,7 @@ with
             end as level
         from timed_events as e
         join operator_families as f using (trace_id, name)
-        where lower(e.cat) in ('cpu_op', 'operator') and e.dur_ns > 0 and f.rank > 0
+        where is_operator(e.cat) and e.dur_ns > 0 and f.rank > 0
     ),
 
     -- Of a level, those that no other of the level is around.

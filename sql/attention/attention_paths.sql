@@ -45,7 +45,7 @@ with
             (
                 select *
                 from timed_events
-                where starts_with(name, 'nn.Module: ') or lower(cat) in ('cpu_op', 'operator')
+                where starts_with(name, 'nn.Module: ') or is_operator(cat)
             ) as e
             on e.trace_id = p.host_trace_id
             and e.pid = p.pid

@@ -42,9 +42,7 @@
 -- d_v_at          BIGINT   -  head size of the value
 -- d_v             BIGINT   -  not a position: head size of the value where no tensor has it
 with
-    names as (
-        select distinct trace_id, name from timed_events where lower(cat) in ('cpu_op', 'operator')
-    ),
+    names as (select distinct trace_id, name from timed_events where is_operator(cat)),
 
     ruled as (
         select

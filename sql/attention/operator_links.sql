@@ -29,7 +29,7 @@ with
             on f.trace_id = e.trace_id
             and f.name = regexp_replace(e.name, '^autograd::engine::evaluate_function: ', '')
         anti join calls as c on c.trace_id = e.trace_id and c.event_id = e.event_id
-        where lower(e.cat) in ('cpu_op', 'operator') and e.dur_ns > 0 and sequence_no is not null
+        where is_operator(e.cat) and e.dur_ns > 0 and sequence_no is not null
     ),
 
     numbered as (

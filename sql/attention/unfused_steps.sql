@@ -44,7 +44,7 @@ with
             try_cast(json_extract_string(args, '$."Concrete Inputs"[1]') as bigint) as dim
         from timed_events
         where
-            lower(cat) in ('cpu_op', 'operator')
+            is_operator(cat)
             and dur_ns > 0
             and (
                 name in (
@@ -69,7 +69,7 @@ with
         select trace_id, pid, tid, name, ts_ns as begin_ns, ts_ns + dur_ns as end_ns
         from timed_events
         where
-            lower(cat) in ('cpu_op', 'operator')
+            is_operator(cat)
             and dur_ns > 0
             and name in ('aten::matmul', 'aten::einsum', 'aten::linear')
         window

@@ -10,24 +10,7 @@ with
     spans as (
         select trace_id, event_id, pid, tid, ts_ns as start_ns, ts_ns + dur_ns as end_ns
         from timed_events
-        where
-            dur_ns > 0
-            and ts_ns is not null
-            and coalesce(lower(cat), '') not in (
-                'kernel',
-                'gpu_memcpy',
-                'memcpy',
-                'gpu_memset',
-                'memset',
-                'cuda_sync',
-                'xpu_sync',
-                'cuda_event',
-                'gpu_user_annotation',
-                'cuda_profiler_range',
-                'collective_comm',
-                'overhead',
-                'trace'
-            )
+        where dur_ns > 0 and ts_ns is not null and is_host_side(cat)
     ),
 
     edges as (

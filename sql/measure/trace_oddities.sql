@@ -18,14 +18,7 @@ with
             count(case when ph = 'f' then 1 end) over in_flow as n_heads
         from events
         where ph in ('s', 'f') and coalesce(cat, '') <> 'fwdbwd'
-        window
-            in_flow as (
-                partition by
-                    trace_id,
-                    cat,
-                    id,
-                    if(starts_with(pid, '['), regexp_extract(pid, '^\[[^\]]+\]'), null)
-            )
+        window in_flow as (partition by trace_id, cat, id, rank_label_of(pid))
     ),
 
     open_begins as (select trace_id, event_id from event_pairs where end_event_id is null),
@@ -34,9 +27,7 @@ with
         select e.trace_id, e.event_id, contains(lower(e.name), 'graphlaunch') as is_graph
         from timed_events as e
         anti join launches as l on l.trace_id = e.trace_id and l.launch_event_id = e.event_id
-        where
-            (contains(lower(e.cat), 'runtime') or contains(lower(e.cat), 'driver'))
-            and regexp_matches(e.name, '(?i)launch')
+        where is_runtime_call(e.cat) and regexp_matches(e.name, '(?i)launch')
     ),
 
     found as (

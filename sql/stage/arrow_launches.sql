@@ -34,16 +34,10 @@ select
     h.trace_id,
     h.event_id,
     -- An operator may begin with its call.
-    arg_min(
-        c.event_id, (not regexp_matches(lower(c.cat), 'runtime|driver'), c.event_id)
-    ) as launch_event_id
+    arg_min(c.event_id, (not is_runtime_call(c.cat), c.event_id)) as launch_event_id
 from heads as h
 join events as s on s.trace_id = h.trace_id and s.cat = h.cat and s.id = h.id
 join
     events as c on c.trace_id = s.trace_id and c.pid = s.pid and c.tid = s.tid and c.ts_ns = s.ts_ns
-where
-    s.ph = 's'
-    and c.ph in ('X', 'B')
-    and if(starts_with(s.pid, '['), regexp_extract(s.pid, '^\[[^\]]+\]'), null)
-    is not distinct from h.rank_label
+where s.ph = 's' and c.ph in ('X', 'B') and rank_label_of(s.pid) is not distinct from h.rank_label
 group by h.trace_id, h.event_id

@@ -28,7 +28,7 @@ with
     spans as (
         select trace_id, pid, tid, event_id, ts_ns as start_ns, ts_ns + dur_ns as end_ns
         from timed_events
-        where lower(cat) in ('cpu_op', 'operator') and dur_ns > 0
+        where is_operator(cat) and dur_ns > 0
     ),
 
     edges as (

@@ -34,10 +34,10 @@ select
     ) as stream,
     pid,
     tid,
-    if(starts_with(pid, '['), regexp_extract(pid, '^\[[^\]]+\]'), null) as rank_label,
+    rank_label_of(pid) as rank_label,
     if(correlation > 0, correlation, null) as correlation,
     external_id,
     ts_ns,
     dur_ns
 from timed_events
-where lower(cat) in ('kernel', 'gpu_memcpy', 'memcpy', 'gpu_memset', 'memset')
+where is_device_work(cat)

@@ -26,11 +26,11 @@ select
         then 'instant'
         when ph = 'C'
         then 'counter'
-        when lower(cat) in ('kernel', 'gpu_memcpy', 'memcpy', 'gpu_memset', 'memset')
+        when is_device_work(cat)
         then 'work'
-        when contains(lower(cat), 'runtime') or contains(lower(cat), 'driver')
+        when is_runtime_call(cat)
         then 'launch'
-        when lower(cat) in ('cpu_op', 'operator')
+        when is_operator(cat)
         then 'operator'
         when lower(cat) = 'python_function'
         then 'frame'

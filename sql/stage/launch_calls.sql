@@ -17,34 +17,14 @@ with
     chosen as (
         select
             trace_id,
-            if(starts_with(pid, '['), regexp_extract(pid, '^\[[^\]]+\]'), null) as rank_label,
+            rank_label_of(pid) as rank_label,
             correlation,
             arg_min(
                 {'id':event_id, 'name':name, 'pid':pid, 'tid':tid, 'ns':ts_ns, 'op':external_id},
-                event_id + if(
-                    contains(lower(cat), 'runtime') or contains(lower(cat), 'driver'),
-                    0,
-                    1::bigint << 60
-                )
+                event_id + if(is_runtime_call(cat), 0, 1::bigint << 60)
             ) as call
         from timed_events
-        where
-            correlation > 0
-            and ts_ns is not null
-            and coalesce(lower(cat), '') not in (
-                'kernel',
-                'gpu_memcpy',
-                'memcpy',
-                'gpu_memset',
-                'memset',
-                'cuda_sync',
-                'xpu_sync',
-                'cuda_event',
-                'gpu_user_annotation',
-                'cuda_profiler_range',
-                'collective_comm',
-                'overhead'
-            )
+        where correlation > 0 and ts_ns is not null and is_host_side(cat)
         group by all
     )
 

@@ -10,11 +10,11 @@
 -- input_dims   VARCHAR  -  recorded input shapes as JSON text; NULL when none
 select
     trace_id,
-    if(starts_with(pid, '['), regexp_extract(pid, '^\[[^\]]+\]'), null) as rank_label,
+    rank_label_of(pid) as rank_label,
     external_id,
     max(event_id) as event_id,
     arg_max(name, event_id) as name,
     arg_max(json_extract_string(args, '$."Input Dims"'), event_id) as input_dims
 from timed_events
-where lower(cat) in ('cpu_op', 'operator') and external_id > 0
+where is_operator(cat) and external_id > 0
 group by all
