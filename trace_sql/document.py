@@ -9,17 +9,17 @@ event is kept, and every place that is not goes to `Losses`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from trace_sql.errors import BadInputError, NotATraceError
 from trace_sql.event_list import UNKNOWN, EventList
 from trace_sql.event_marks import DOCUMENT, TOP_KEYS, may_begin
 from trace_sql.json_value import until_value, value_end
-from trace_sql.losses import DETAIL, Loss, Losses
+from trace_sql.losses import Losses
 from trace_sql.metadata_values import joined_values, mended_value, shown, text_of, value_of
 from trace_sql.source import Source
-from trace_sql.text_window import TextWindow
+from trace_sql.text_reading import Count, TextReading
 
 _OPENING = re.compile(r'\{\s*(?:["},]|traceEvents|\Z)|\[[\s,]*(?:[{\]]|\Z)')
 """How an object, or a list of objects, begins; words of a log have brackets, too."""
@@ -31,15 +31,8 @@ _KNOWN_KEY = re.compile(rf'{DOCUMENT.pattern}|"(?:{TOP_KEYS})"\s*:|{_LIST.patter
 _ANY_KEY = re.compile(r'"[^"\\\n]{1,100}"\s*:')
 _MAX_AHEAD = 64 << 20
 
-Count = Callable[[bytes], int | None]
-"""Returns the number of elements of what stands inside a JSON list, None where it is no JSON."""
 
-
-class IrregularError(Exception):
-    """The text is not what was trusted to be there; with `count` it can be read."""
-
-
-class Document:
+class Document(TextReading):
     """The document `number` of a file, read once from start to end.
 
     Take all of `pieces`; after that `metadata` (every top-level key but traceEvents; {} for a
@@ -52,27 +45,12 @@ class Document:
     def __init__(
         self, source: Source, losses: Losses, number: int = 0, count: Count | None = None
     ) -> None:
-        self.window = TextWindow(source)
-        self.count = count
+        super().__init__(source, losses, number, count)
         self.metadata: dict[str, Any] = {}
-        self.n_documents = 0
         self.complete = True
-        self.n_counted = 0
-        """Events of the pieces that were checked."""
-        self.separator = ""
-        """What stands between two elements of the pieces that were not checked."""
-        self.trusting = False
-        """Whether the end of the list was only assumed."""
-        self._source = source
-        self._number = number
-        self._losses = losses
         self._without_list = False
         self._may_be_known = True
         """Whether a key that profilers write may follow."""
-        self._pending: list[Loss] = []
-        """What was lost of the beginning of a next document, which may not come."""
-        self._cut: set[int] = set()
-        """Documents that were found to be cut."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the elements of the event list, in order, in pieces of the form of `EventList`.
@@ -82,10 +60,7 @@ class Document:
         """
         try:
             seen, n_pieces = yield from self._all_documents()
-            for loss in self._pending:
-                self._losses.add(loss)
-            if self._source.damage and self._number not in self._cut:
-                self.lose(self._number, "damaged_stream", 0, detail=self._source.damage)
+            self.end()
         finally:
             self.window.close()
         self._judge(seen, n_pieces)
@@ -158,11 +133,7 @@ class Document:
 
     def list(self, *, bare: bool, metadata: dict[str, Any] | None = None) -> Iterator[bytes]:
         """Read a list of events behind its `[`, as the next document."""
-        number = self.n_documents
-        self.n_documents += 1
-        if number > 0 and self.count is None:
-            raise IrregularError
-        self._pending.clear()
+        number = self.begin_document()
         mine = number == self._number
         if mine:
             self.metadata = {} if metadata is None else metadata
@@ -286,40 +257,3 @@ class Document:
         if start and window.text[window.at + start : window.at + start + 1] in "[{":
             return len(window.text) - window.at
         return self._any_key_ahead(start)
-
-    def cut(self, number: int, size: int, inside: str, event: int | None = None) -> None:
-        """Note that the text ends, `size` bytes from here, inside of something."""
-        if number in self._cut:
-            return
-        self._cut.add(number)
-        end = self.window.offset + size
-        why = f" ({self._source.damage})" if self._source.damage else ""
-        detail = f"the text ends at byte {end}, inside {inside}{why}"
-        self.lose(number, "truncated", size, event=event, detail=detail)
-
-    def lose(
-        self,
-        number: int,
-        kind: str,
-        size: int,
-        *,
-        repaired: bool = False,
-        event: int | None = None,
-        detail: str | None = None,
-        begin: int | None = None,
-    ) -> None:
-        """Note a loss of the next `size` bytes, or of those from the byte `begin`."""
-        if self.trusting:
-            raise IrregularError
-        coming = number == self.n_documents == self._number + 1
-        if number != self._number and not coming:
-            return
-        window = self.window
-        if detail is None:
-            detail = window.bytes(min(size, DETAIL)).decode(errors="replace")
-        offset = window.offset if begin is None else begin
-        loss = Loss(kind, repaired, event, offset, window.line_of(offset), size, detail)
-        if coming:
-            self._pending.append(loss)
-        else:
-            self._losses.add(loss)

@@ -7,16 +7,15 @@ it; or, for a list that is not checked, MARK or the `separator` of the list.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Protocol
 
 from trace_sql.event_marks import DOCUMENT, EVENT, NEXT, is_event, is_utf8, loaded, may_begin
 from trace_sql.event_sql import MARK
 from trace_sql.json_value import MAX_BYTES, value_end
 from trace_sql.losses import DETAIL
 from trace_sql.mending import mend, without_repeats
-from trace_sql.text_window import TextWindow
+from trace_sql.text_reading import TextReading
 
 PIECE_BYTES = 1 << 19
 """A piece of a list has about so many bytes, and the end of the list is among as many last ones."""
@@ -35,38 +34,13 @@ UNKNOWN = -(1 << 60)
 """A number of commas that nobody is to count on."""
 
 
-class Owner(Protocol):
-    """The reading that a list is part of: see `Document`."""
-
-    window: TextWindow
-    count: Callable[[bytes], int | None] | None
-    separator: str
-    trusting: bool
-    n_counted: int
-
-    def members(self) -> Iterator[bytes]: ...
-
-    def cut(self, number: int, size: int, inside: str, event: int | None = None) -> None: ...
-
-    def lose(
-        self,
-        number: int,
-        kind: str,
-        size: int,
-        *,
-        repaired: bool = False,
-        event: int | None = None,
-        detail: str | None = None,
-    ) -> None: ...
-
-
 class EventList:
     """The list that `document` has just opened, as its document `number`.
 
     Without `document.count` nothing is checked but what stands near the end of the text.
     """
 
-    def __init__(self, document: Owner, number: int, *, bare: bool, mine: bool) -> None:
+    def __init__(self, document: TextReading, number: int, *, bare: bool, mine: bool) -> None:
         self._document = document
         self._window = document.window
         self._number = number

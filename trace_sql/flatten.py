@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trace_sql.document import Count, Document, IrregularError
+from trace_sql.document import Document
 from trace_sql.errors import TraceSqlError
 from trace_sql.event_sql import careful_sql, count_sql, quick_sql
 from trace_sql.events import FLAT_EVENTS, FLAT_FACTS, FLAT_LOSSES
@@ -24,6 +24,7 @@ from trace_sql.literal import sql_string
 from trace_sql.losses import Losses
 from trace_sql.piece_loading import Select, copy, stream, write_pieces
 from trace_sql.source import Progress, Source, TraceFile
+from trace_sql.text_reading import Count, IrregularError
 
 if TYPE_CHECKING:
     from trace_sql import engine
