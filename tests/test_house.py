@@ -16,6 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from trace_sql import profile
 from trace_sql.cli import main
 from trace_sql.database import public_views
 from trace_sql.errors import ExitCode
@@ -190,13 +191,22 @@ def test_help_ends_in_an_example(command: str) -> None:
     assert max(map(len, shown.splitlines())) <= 100
 
 
+OPTIONS = {
+    option
+    for command in (main, *COMMANDS.values())
+    for parameter in command.params
+    if isinstance(parameter, click.Option)
+    for option in (*parameter.opts, *parameter.secondary_opts)
+}
+
+
+def test_the_readme_names_each_option() -> None:
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text("README.md")))
+    assert {option for option in OPTIONS if option.startswith("--")} - named == {"--version"}
+
+
 def test_documents_name_no_option_that_is_gone() -> None:
-    options = {
-        option
-        for command in (main, *COMMANDS.values())
-        for parameter in command.params
-        for option in (*parameter.opts, *parameter.secondary_opts)
-    } | {"--help", "--version"}
+    options = OPTIONS | {"--help"}
     named = {
         option
         for code in (*re.findall(r"`([^`\n]+)`", text("README.md")), *console_lines("README.md"))
@@ -212,10 +222,21 @@ def test_the_readme_lists_the_exit_codes() -> None:
 
 def test_profiles_are_listed_by_the_command_and_named_in_their_readme() -> None:
     shown = {row["name"] for row in json.loads(invoke("trace-sql profiles --format json").stdout)}
-    assert {name for name, profile in load_profiles().items() if profile.resolved_slots} == shown
+    assert {name for name, one in load_profiles().items() if one.resolved_slots} == shown
     listed = set(re.findall(r"^\| `(\w+)\.toml` \|", text("profiles/README.md"), re.MULTILINE))
     assert listed
     assert listed - set(load_profiles()) == set(), "a file that is gone"
+
+
+def test_each_key_of_a_profile_is_in_its_readme() -> None:
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`]+`", text("profiles/README.md")))))
+    keys = {key for keys in profile._KEYS.values() for key in keys.split()}
+    assert keys - named == set()
+
+
+def test_the_architecture_names_each_view_of_the_window() -> None:
+    named = set(re.findall(r"`(\w+)`", text("ARCHITECTURE.md")))
+    assert {view.name for view in load_views().values() if view.layer == "window"} - named == set()
 
 
 def test_each_public_view_is_in_a_readme() -> None:
