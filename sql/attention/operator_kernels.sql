@@ -28,8 +28,13 @@ select
     max(n.kv_dtype) filter (n.role = 'kv_write') as cache_dtype,
     max(n.library) filter (n.role = 'core') as ran_library,
     max(n.implementation) filter (n.role = 'core') as ran,
-    max(n.q_dtype) filter (n.role = 'core') as ran_q,
-    max(n.kv_dtype) filter (n.role = 'core') as ran_kv,
+    -- Products of unfused attention tell what fp32 is computed in.
+    if(
+        not has_core and bool_or(regexp_matches(a.name, 'tf32|s1688gemm')),
+        'tf32',
+        max(n.q_dtype) filter (n.role = 'core')
+    ) as ran_q,
+    coalesce(max(n.kv_dtype) filter (n.role = 'core'), if(ran_q = 'tf32', ran_q, null)) as ran_kv,
     max(n.o_dtype) filter (n.role = 'core') as ran_o,
     max(n.mask) filter (n.role = 'core') as ran_mask
 from operator_activities as o

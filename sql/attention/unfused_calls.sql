@@ -44,39 +44,50 @@ select
     coalesce(c.direction, if(regexp_matches(e.name, '(?i)backward'), 'bwd', 'fwd')) as direction,
     'unfused' as implementation,
     'PyTorch' as library,
-    c.batch,
-    c.n_q,
+    s.batch,
+    s.n_q,
     c.n_kv,
-    c.h as h_q,
-    c.h as h_kv,
+    s.h_q,
+    s.h_kv,
     c.d_qk,
     c.d_v,
     null::double as n_seqs,
     null::double as max_q,
     null::double as max_kv,
-    c.dtype as q_dtype,
-    c.dtype as kv_dtype,
+    if(c.dtype = 'fp32' and a.in_tf32, 'tf32', c.dtype) as q_dtype,
+    q_dtype as kv_dtype,
     c.dtype as o_dtype,
-    if(c.dtype is null, null, 'operator') as dtype_source,
+    case
+        when q_dtype = 'tf32' then 'kernel name' when c.dtype is not null then 'operator'
+    end as dtype_source,
     -- What is computed, whatever a mask takes away in between.
     if(c.causal, 'causal_tl', 'dense') as mask,
     null::double as window_size,
     null::double as top_k,
     'family' as mask_source,
-    cast(0 as double) as bias_elements,
-    null::varchar as bias_dtype,
+    coalesce(b.bias_elements, 0) as bias_elements,
+    b.bias_dtype,
     false as latent,
     false as packed,
     case
-        when c.n_q is null then null when a.trace_id = c.trace_id then 'operator' else 'capture'
+        when s.n_q is null then null when a.trace_id = c.trace_id then 'operator' else 'capture'
     end as shape_source,
-    if(c.n_q is null, 'no shapes recorded: profile with record_shapes=True', null) as problem
+    if(s.n_q is null, 'no shapes recorded: profile with record_shapes=True', null) as problem
 from
     (
-        select distinct trace_id, host_trace_id, softmax_event_id, lead_event_id
-        from unfused_activities
+        select
+            u.trace_id,
+            u.host_trace_id,
+            u.softmax_event_id,
+            u.lead_event_id,
+            bool_or(regexp_matches(v.name, 'tf32|s1688gemm')) as in_tf32
+        from unfused_activities as u
+        join activities as v using (trace_id, event_id)
+        group by all
     ) as a
 left join unfused_spans as c on c.trace_id = a.host_trace_id and c.event_id = a.softmax_event_id
+left join unfused_shapes as s on s.trace_id = c.trace_id and s.event_id = c.event_id
+left join unfused_biases as b on b.trace_id = c.trace_id and b.event_id = c.event_id
 left join
     events as e
     on a.host_trace_id is null

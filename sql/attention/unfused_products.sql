@@ -17,42 +17,16 @@
 -- dims       DOUBLE[]  -   shape of what the softmax takes
 -- n_rows     DOUBLE    -   queries of all heads and batches
 -- n_kv       DOUBLE    -   key tokens
+-- b          DOUBLE    -   its matrices
 -- m          DOUBLE    -   rows of its first factor
 -- size       DOUBLE    -   head size in it
 -- dtype      VARCHAR   -   type of its factors
 with
-    softmaxes as (
-        select
-            s.trace_id,
-            s.event_id,
-            s.pid,
-            s.tid,
-            s.kind,
-            s.name,
-            s.number,
-            s.start_ns as softmax_ns,
-            s.dims,
-            coalesce(s.dims[-1], p.n) as n_kv,
-            coalesce(list_product(s.dims[1:len(s.dims) - 1]), p.b * p.m) as n_rows,
-            lag(s.end_ns) over in_thread as after_ns,
-            lead(s.start_ns) over in_thread as before_ns,
-            unnest([-2, -1, 0, 1, 2]) as step
-        from unfused_steps as s
-        left join
-            unfused_steps as p
-            on p.trace_id = s.trace_id
-            and p.pid = s.pid
-            and p.tid = s.tid
-            and p.number = s.number
-            and p.kind = 'product'
-            and s.kind = 'fwd'
-        where s.kind <> 'product'
-        window in_thread as (partition by s.trace_id, s.pid, s.tid order by s.start_ns, s.event_id)
-    ),
+    softmaxes as (select *, unnest([-2, -1, 0, 1, 2]) as step from unfused_softmaxes),
 
     beside as (
         select
-            s.*,
+            s.* exclude (start_ns),
             s.step < 1 as is_before,
             p.start_ns,
             p.end_ns,
@@ -89,7 +63,7 @@ with
         where
             coalesce(p.start_ns >= s.after_ns, true)
             and coalesce(p.end_ns <= s.before_ns, true)
-            and if(is_before, p.end_ns <= s.softmax_ns, p.start_ns >= s.softmax_ns)
+            and if(is_before, p.end_ns <= s.start_ns, p.start_ns >= s.start_ns)
             and (s.kind = 'bwd' or s.step < 2)
             and (s.kind = 'fwd' or s.step > -2)
     )
@@ -110,11 +84,12 @@ select
     dims,
     n_rows,
     n_kv,
+    b,
     m,
     size,
     dtype
 from beside
-where size > 0 or (size is null and product <> 'aten::mm' and step in (0, 1))
+where size > 0 or (size is null and product <> 'aten::mm' and (step in (0, 1) or kind = 'bwd'))
 qualify
     kind = 'bwd'
     or row_number() over (partition by trace_id, event_id, is_before order by abs(step)) = 1

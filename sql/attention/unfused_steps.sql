@@ -29,7 +29,9 @@ with
             ts_ns,
             ts_ns + dur_ns as end_ns,
             case
-                when name in ('aten::bmm', 'aten::baddbmm', 'aten::mm')
+                when
+                    name in ('aten::bmm', 'aten::baddbmm', 'aten::mm')
+                    or starts_with(name, 'triton_tem')
                 then 'product'
                 when regexp_matches(name, '(?i)softmax_?backward')
                 then 'bwd'
@@ -57,7 +59,8 @@ with
                     'aten::_masked_softmax_backward'
                 )
                 or starts_with(name, 'triton_')
-                and contains(name, '_softmax')
+                and regexp_matches(name, '^triton_tem_\w*bmm|_softmax')
+                and not contains(name, 'log_softmax')
                 or starts_with(name, 'Scaled')
                 and regexp_matches(name, 'Softmax(?:Backward)?$')
             )
