@@ -87,6 +87,8 @@ BASE_TABLES: dict[str, dict[str, str]] = {
         "window_size": "DOUBLE",
         "top_k": "DOUBLE",
         "latent": "BOOLEAN",
+        "wide_d_qk": "DOUBLE",
+        "wide_d_v": "DOUBLE",
         "dtype": "VARCHAR",
     },
     "trace_columns": {

@@ -198,7 +198,8 @@ def geometry_rows(model: Model) -> list[tuple[int | bool | str | None, ...]]:
 
     Layer, heads of query and of key and value, head size of query and of value, keys of a window,
     keys that sparse attention chooses, whether key and value are one compressed tensor (then the
-    sizes are those of its space, in which a decode step works), and the type of activations.
+    sizes are those of its space, in which a decode step works), head sizes of query and value where
+    it is expanded, as prefill does, and the type of activations.
     """
     latent = model.kv_lora_rank is not None
     size = model.head_dim
@@ -207,6 +208,8 @@ def geometry_rows(model: Model) -> list[tuple[int | bool | str | None, ...]]:
         size = model.kv_lora_rank + (model.qk_rope_head_dim or 0)
         size_v = model.kv_lora_rank
     kv_heads = 1 if latent else model.kv_heads or model.heads
+    nope, wide_v = (model.config.number(key) for key in ("qk_nope_head_dim", "v_head_dim"))
+    wide = nope + (model.qk_rope_head_dim or 0) if latent and nope else None
     return [
         (
             layer.number,
@@ -217,6 +220,8 @@ def geometry_rows(model: Model) -> list[tuple[int | bool | str | None, ...]]:
             model.sliding_window if _WINDOWS & set(layer.roles) else None,
             model.index_topk,
             latent,
+            wide,
+            wide_v if wide else None,
             _DTYPES.get(str(model.config.get("torch_dtype") or model.config.get("dtype"))),
         )
         for layer in model.layers

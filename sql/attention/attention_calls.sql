@@ -35,6 +35,8 @@
 -- h_kv               DOUBLE     -   key and value heads in memory
 -- d_qk               DOUBLE     -   head size of query and key
 -- d_v                DOUBLE     -   head size of value
+-- ctx_d_qk           DOUBLE     -   head size of expanded keys that only prefill has, as in MLA
+-- ctx_d_v            DOUBLE     -   head size of their values
 -- n_seqs             DOUBLE     -   sequences of packed lengths
 -- max_q              DOUBLE     -   longest query length told
 -- max_kv             DOUBLE     -   longest key length told
@@ -52,6 +54,7 @@
 -- packed             BOOLEAN    -   tokens of several requests stand in one dimension
 -- shape_source       VARCHAR    -   operator, capture, kernel name, config, profile; NULL: no shape
 -- problem            VARCHAR    -   what is not known, and what would tell
+{% set sizes = "h_q h_kv d_qk d_v ctx_d_qk ctx_d_v latent shape_source problem" %}
 with
     known as (
         select 'operator' as way, operator_event_id as key_event_id, *
@@ -99,16 +102,19 @@ select
         input_strides,
         concrete_inputs
     ) replace (
-        -- A serving engine's operator does not tell the window of its layer; its config does.
-        if(k.mask = 'causal_br' and g.window_size > 0, 'window', k.mask) as mask,
-        coalesce(k.window_size, g.window_size) as window_size,
-        if(k.window_size is null and g.window_size > 0, 'config', k.mask_source) as mask_source
+        -- What recorded arguments do not tell of an engine's operator, its config does.
+        {% for key in sizes.split() %}
+            if(c.fills, c.{{ key }}, k.{{ key }}) as {{ key }},
+        {% endfor %}
+        coalesce(k.q_dtype, if(c.fills, c.q_dtype, null)) as q_dtype,
+        coalesce(k.kv_dtype, if(c.fills, c.kv_dtype, null)) as kv_dtype,
+        coalesce(k.o_dtype, if(c.fills, c.q_dtype, null)) as o_dtype,
+        coalesce(k.dtype_source, if(c.fills, c.dtype_source, null)) as dtype_source,
+        k.packed or coalesce(c.fills, false) as packed,
+        if(k.mask = 'causal_br' and c.window_size > 0, 'window', k.mask) as mask,
+        coalesce(k.window_size, c.window_size) as window_size,
+        if(k.window_size is null and c.window_size > 0, 'config', k.mask_source) as mask_source
     )
 from call_times as t
 join known as k using (trace_id, way, key_event_id)
-left join
-    trace_geometry as g
-    on g.trace_id = t.trace_id
-    and g.layer_no = t.layer_no
-    and k.implementation = 'paged'
-    and (k.mask_source = 'family' or k.mask = 'window')
+left join call_geometry as c on c.trace_id = t.trace_id and c.call_no = t.call_no

@@ -28,6 +28,11 @@ with
             operator_activities as o on o.trace_id = k.trace_id and o.event_id = k.lead_event_id
         anti join
             unfused_activities as u on u.trace_id = k.trace_id and u.event_id = k.lead_event_id
+        union all
+        select
+            k.trace_id, k.event_id, 'operator' as way, o.operator_event_id as key_event_id, o.replay
+        from kernel_call_activities as k
+        join operator_activities as o on o.trace_id = k.trace_id and o.event_id = k.lead_event_id
     ),
 
     owned as (

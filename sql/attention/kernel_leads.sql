@@ -18,6 +18,8 @@
 -- h_kv            DOUBLE   -  key and value heads of the config
 -- d_qk            DOUBLE   -  head size of query and key of the config
 -- d_v             DOUBLE   -  head size of value of the config
+-- wide_d_qk       DOUBLE   -  head size of query and key of the config where it is expanded
+-- wide_d_v        DOUBLE   -  head size of value of the config, alike
 -- window_size     DOUBLE   -  keys of a window of its layer; NULL: all
 -- any_window      DOUBLE   -  keys of the one window that layers have
 -- layered         BOOLEAN  -  layers see windows of different sizes, and the layer is not known
@@ -49,25 +51,6 @@ with
         join attention_names as n on n.trace_id = e.trace_id and n.name = e.name
         left join activity_layers as l on l.trace_id = c.trace_id and l.event_id = c.event_id
         where c.event_id = c.lead_event_id
-    ),
-
-    alike as (
-        select
-            trace_id,
-            any_value(dtype) as dtype,
-            if(count(distinct h_q) = 1, any_value(h_q), null) as h_q,
-            if(count(distinct h_kv) = 1, any_value(h_kv), null) as h_kv,
-            if(count(distinct d_qk) = 1, any_value(d_qk), null) as d_qk,
-            if(count(distinct d_v) = 1, any_value(d_v), null) as d_v,
-            if(count(distinct window_size) = 1, any_value(window_size), null) as any_window,
-            if(count(window_size) = count(*), any_window, null) as window_size,
-            any_window is null
-            and count(window_size) > 0
-            or count(window_size) not in (0, count(*)) as layered,
-            if(count(distinct top_k) = 1, any_value(top_k), null) as top_k,
-            bool_and(latent) as latent
-        from trace_geometry
-        group by trace_id
     )
 
 select
@@ -86,6 +69,8 @@ select
     coalesce(g.h_kv, a.h_kv) as h_kv,
     coalesce(g.d_qk, a.d_qk) as d_qk,
     coalesce(g.d_v, a.d_v) as d_v,
+    coalesce(g.wide_d_qk, a.wide_d_qk) as wide_d_qk,
+    coalesce(g.wide_d_v, a.wide_d_v) as wide_d_v,
     if(g.trace_id is null, a.window_size, g.window_size) as window_size,
     a.any_window,
     coalesce(g.trace_id is null and a.layered, false) as layered,
@@ -100,4 +85,4 @@ select
     coalesce(k.latent, coalesce(g.latent, a.latent, false) and not expands) as latent
 from leads as k
 left join trace_geometry as g on g.trace_id = k.trace_id and g.layer_no = k.layer_no
-left join alike as a on a.trace_id = k.trace_id
+left join model_geometry as a on a.trace_id = k.trace_id

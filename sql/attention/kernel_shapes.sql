@@ -32,11 +32,11 @@ with
                 then query_heads
                 else coalesce(k.grid_h_kv, k.h_kv, k.grid_h_q / nullif(k.group_size, 0))
             end as key_heads,
-            coalesce(k.head_dim, if(k.expands, null, k.d_qk)) as size_qk,
+            coalesce(k.head_dim, if(k.expands, k.wide_d_qk, k.d_qk)) as size_qk,
             if(
                 k.latent,
                 coalesce(k.d_v, nullif(k.head_dim_v, k.head_dim)),
-                coalesce(k.head_dim_v, if(k.expands, null, k.d_v))
+                coalesce(k.head_dim_v, if(k.expands, k.wide_d_v, k.d_v))
             ) as size_v
         from kernel_leads as k
         join attention_names as n using (trace_id, name)

@@ -21,6 +21,8 @@
 -- h_kv               DOUBLE   -  key and value heads in memory
 -- d_qk               DOUBLE   -  head size of query and key
 -- d_v                DOUBLE   -  head size of value
+-- ctx_d_qk           DOUBLE   -  head size of expanded keys where only prefill has them
+-- ctx_d_v            DOUBLE   -  head size of their values
 -- n_seqs             DOUBLE   -  sequences of packed lengths
 -- max_q              DOUBLE   -  longest query length told
 -- max_kv             DOUBLE   -  longest key length told
@@ -66,6 +68,8 @@ select
     z.h_kv,
     z.d_qk,
     z.d_v,
+    z.ctx_d_qk,
+    z.ctx_d_v,
     s.n_seqs,
     s.max_q,
     s.max_kv,
@@ -93,7 +97,11 @@ select
         when z.h_q is not null
         then null
         when t.input_dims is null
-        then 'no shapes recorded: profile with record_shapes=True'
+        then
+            'no shapes recorded: profile with record_shapes=True'
+            || if(f.implementation = 'paged', ', or give --config config.json', '')
+        when f.layout = 'TND' and json_array_length(t.input_dims, '$[' || f.q || ']') = 2
+        then 'the recorded shapes do not tell heads apart: give --config config.json'
         when f.layout = 'ANY'
         then 'the recorded shapes do not tell which tensor is query, key or value'
         when f.q is null

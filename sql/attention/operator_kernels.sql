@@ -6,10 +6,11 @@
 -- trace_id           VARCHAR  -  the trace of its activities
 -- host_trace_id      VARCHAR  -  the trace that holds it
 -- operator_event_id  BIGINT   -  the operator
+-- n_core             BIGINT   -  kernels that attend
 -- has_core           BOOLEAN  -  one of them is known to attend
 -- has_gemms          BOOLEAN  -  two or more are products of matrices
--- is_one             BOOLEAN  -  those that attend are of one implementation
 -- head_dim           DOUBLE   -  head size
+-- n_wide             BIGINT   -  kernels that attend to no cache, nor to compressed keys
 -- cache_dtype        VARCHAR  -  type in which the cache is written
 -- ran_library        VARCHAR  -  whose they are
 -- ran                VARCHAR  -  flash, paged or linear
@@ -21,10 +22,15 @@ select
     o.trace_id,
     o.host_trace_id,
     o.operator_event_id,
-    count(*) filter (n.role = 'core') > 0 as has_core,
+    count(*) filter (n.role = 'core') as n_core,
+    n_core > 0 as has_core,
     count(*) filter (starts_with(k.category, 'gemm')) > 1 as has_gemms,
-    count(distinct n.implementation) filter (n.role = 'core') = 1 as is_one,
     max(n.head_dim) filter (n.role = 'core')::double as head_dim,
+    count(*) filter (
+        n.role = 'core'
+        and n.implementation = 'flash'
+        and coalesce(n.head_dim_v <= n.head_dim, true)
+    ) as n_wide,
     max(n.kv_dtype) filter (n.role = 'kv_write') as cache_dtype,
     max(n.library) filter (n.role = 'core') as ran_library,
     max(n.implementation) filter (n.role = 'core') as ran,

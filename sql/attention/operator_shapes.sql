@@ -19,7 +19,7 @@
 -- mask             VARCHAR  -  dense, causal_tl, causal_br, window, chunked, topk or unknown
 -- window_size      DOUBLE   -  keys of a window, the query's own included, or of a chunk
 -- top_k            DOUBLE   -  keys that a query of sparse attention sees
--- mask_source      VARCHAR  -  argument or family
+-- mask_source      VARCHAR  -  argument, family or assumed
 -- bias_elements    DOUBLE   -  elements of a bias or mask that are read; 0 without one
 -- q_dtype          VARCHAR  -  type of the query
 -- kv_dtype         VARCHAR  -  type of key and value, or of their cache

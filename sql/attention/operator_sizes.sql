@@ -1,6 +1,5 @@
 -- One row an operator that is a call of attention and whose kernels ran, with what its arguments
--- and
--- the names of its kernels tell together.
+-- and the names of its kernels tell together.
 -- grain: trace_id, operator_event_id
 -- keep: yes
 --
@@ -13,6 +12,8 @@
 -- h_kv               DOUBLE   -  key and value heads in memory
 -- d_qk               DOUBLE   -  head size of query and key
 -- d_v                DOUBLE   -  head size of value
+-- ctx_d_qk           DOUBLE   -  head size of expanded keys where only prefill has them
+-- ctx_d_v            DOUBLE   -  head size of their values
 -- kv_dtype           VARCHAR  -  type of key and value, or of their cache
 -- mask               VARCHAR  -  dense, causal_tl, causal_br, window, chunked, topk or unknown
 -- mask_source        VARCHAR  -  argument, family or kernel name
@@ -25,14 +26,16 @@ with
             a.q_dims,
             a.k_dims,
             -- Prefill of a latent cache expands it first: then heads are as the query has them.
-            s.latent and s.out_head > 0 and k.is_one and k.ran = 'flash' as is_expanded,
-            -- Rows that are not cut into heads are, where a kernel tells their size.
+            s.latent and s.out_head > 0 and k.n_wide > 0 and k.n_wide = k.n_core as is_expanded,
+            s.latent and s.out_head > 0 and k.n_wide between 1 and k.n_core - 1 as is_mixed,
+            -- Rows that are not cut into heads are, where a kernel or the config tells their size.
             if(
-                s.h_q is null and len(a.q_dims) = 2 and f.layout = 'TND' and k.head_dim > 0,
-                k.head_dim,
+                s.h_q is null and len(a.q_dims) = 2 and f.layout = 'TND',
+                coalesce(nullif(k.head_dim, 0), if(m.latent, null, m.d_qk)),
                 null
             ) as cut,
-            (s.mask = 'unknown' and k.ran_mask is not null)
+            (s.mask = 'unknown' or s.mask_source = 'assumed')
+            and k.ran_mask is not null
             or (s.window_size is null and k.ran_mask = 'window') as is_named_mask,
             -- A cache that is bytes to PyTorch is fp8 where that is asked for.
             case
@@ -49,6 +52,7 @@ with
         join operator_families as f on f.trace_id = t.trace_id and f.name = t.name
         join operator_shapes as s on s.trace_id = t.trace_id and s.event_id = t.event_id
         join attention_arguments as a on a.trace_id = t.trace_id and a.event_id = t.event_id
+        left join model_geometry as m on m.trace_id = k.trace_id
     )
 
 select
@@ -61,6 +65,8 @@ select
     case when cut > 0 then k_dims[2] / cut when is_expanded then h_q else h_kv end as h_kv,
     case when cut > 0 then cut when is_expanded then q_head else d_qk end as d_qk,
     case when cut > 0 then cut when is_expanded then out_head else d_v end as d_v,
+    if(is_mixed, q_head, null) as ctx_d_qk,
+    if(is_mixed, out_head, null) as ctx_d_v,
     coalesce(ran_kv, cache_dtype, told_kv, ran_q) as kv_dtype,
     if(is_named_mask, if(ran_mask = 'causal', 'causal_br', ran_mask), mask) as mask,
     if(is_named_mask, 'kernel name', mask_source) as mask_source,

@@ -24,7 +24,8 @@ with
             call_no,
             n_seqs as n,
             n_q as sq,
-            n_kv as sk,
+            -- Of one sequence whose queries are all there, the longest key length is the length.
+            coalesce(n_kv, if(n_seqs = 1 and max_q = n_q, max_kv, null)) as sk,
             n_q = n_seqs and coalesce(max_q, 1) = 1 and direction = 'fwd' as generates
         from attention_calls
         where packed and n_seqs > 0 and n_q > 0

@@ -14,17 +14,33 @@
 -- bytes           DOUBLE   -      what must be moved; NULL where unknown
 -- page_gap_bytes  DOUBLE   bytes  what pages of the cache add at most; NULL where unknown
 with
+    -- Prefill tokens of a mixed step expand compressed keys, which the others read as they are.
+    joined as (
+        select
+            p.*,
+            p.part = 'ctx' and c.ctx_d_qk is not null as is_wide,
+            c.* exclude (trace_id, call_no, mask) replace (
+                if(is_wide, c.h_q, c.h_kv) as h_kv,
+                if(is_wide, c.ctx_d_qk, c.d_qk) as d_qk,
+                if(is_wide, c.ctx_d_v, c.d_v) as d_v,
+                c.latent and not is_wide as latent,
+                coalesce(if(is_wide, null, c.kv_dtype), c.q_dtype) as kv_dtype
+            )
+        from part_pairs as p
+        join attention_calls as c using (trace_id, call_no)
+    ),
+
     typed as (
         select
             *,
-            h_kv * (d_qk + if(coalesce(latent, false), 0, coalesce(d_v, d_qk))) as kv_width,
+            h_kv * (d_qk + if(latent, 0, d_v)) as kv_width,
             element_bytes(q_dtype) as q_size,
-            element_bytes(coalesce(kv_dtype, q_dtype)) as kv_size,
+            element_bytes(kv_dtype) as kv_size,
             -- No kernel that reads fp8 queries is known to write fp8 without being told.
             element_bytes(
                 coalesce(o_dtype, if(starts_with(q_dtype, 'fp8'), 'bf16', q_dtype))
             ) as o_size
-        from attention_calls
+        from joined
     ),
 
     paged as (
@@ -37,30 +53,22 @@ with
 
     counted as (
         select
-            p.trace_id,
-            p.call_no,
-            p.part,
-            p.n,
-            p.sq,
-            p.mask,
-            p.keys,
-            if(c.implementation = 'linear', null, p.pairs_lo) as pairs_lo,
-            if(c.implementation = 'linear', null, p.pairs) as pairs,
-            if(c.implementation = 'linear', null, p.pairs_hi) as pairs_hi,
+            * exclude (pairs_lo, pairs, pairs_hi),
+            if(implementation = 'linear', null, pairs_lo) as pairs_lo,
+            if(implementation = 'linear', null, pairs) as pairs,
+            if(implementation = 'linear', null, pairs_hi) as pairs_hi,
             case
-                when c.implementation = 'linear' and c.direction = 'bwd'
+                when implementation = 'linear' and direction = 'bwd'
                 then null
-                when c.implementation = 'linear'
-                then linear_flops(1, c.h_kv, c.d_qk, coalesce(c.d_v, c.d_qk))
-                when c.direction = 'bwd' and c.implementation in ('unfused', 'standard')
-                then stored_backward_flops(c.h_q, 1, c.d_qk, coalesce(c.d_v, c.d_qk))
-                when c.direction = 'bwd'
-                then backward_flops(c.h_q, 1, c.d_qk, coalesce(c.d_v, c.d_qk))
-                else forward_flops(c.h_q, 1, c.d_qk, coalesce(c.d_v, c.d_qk))
-            end as per_pair,
-            c.* exclude (trace_id, call_no, mask)
-        from part_pairs as p
-        join typed as c using (trace_id, call_no)
+                when implementation = 'linear'
+                then linear_flops(1, h_kv, d_qk, d_v)
+                when direction = 'bwd' and implementation in ('unfused', 'standard')
+                then stored_backward_flops(h_q, 1, d_qk, d_v)
+                when direction = 'bwd'
+                then backward_flops(h_q, 1, d_qk, d_v)
+                else forward_flops(h_q, 1, d_qk, d_v)
+            end as per_pair
+        from typed
     )
 
 select
@@ -77,33 +85,15 @@ select
         when c.implementation = 'linear' and c.direction = 'bwd'
         then null
         when c.implementation = 'linear'
-        then linear_bytes(c.sq, c.n, c.h_q, c.h_kv, c.d_qk, coalesce(c.d_v, c.d_qk), c.q_size, 4)
+        then linear_bytes(c.sq, c.n, c.h_q, c.h_kv, c.d_qk, c.d_v, c.q_size, 4)
         when c.direction = 'bwd'
         then
             backward_bytes(
-                c.sq,
-                c.keys,
-                c.h_q,
-                c.h_kv,
-                c.d_qk,
-                coalesce(c.d_v, c.d_qk),
-                coalesce(c.latent, false),
-                c.q_size,
-                c.kv_size,
-                c.o_size
+                c.sq, c.keys, c.h_q, c.h_kv, c.d_qk, c.d_v, c.latent, c.q_size, c.kv_size, c.o_size
             )
         else
             forward_bytes(
-                c.sq,
-                c.keys,
-                c.h_q,
-                c.h_kv,
-                c.d_qk,
-                coalesce(c.d_v, c.d_qk),
-                coalesce(c.latent, false),
-                c.q_size,
-                c.kv_size,
-                c.o_size
+                c.sq, c.keys, c.h_q, c.h_kv, c.d_qk, c.d_v, c.latent, c.q_size, c.kv_size, c.o_size
             )
     end as bytes,
     if(
