@@ -21,6 +21,7 @@ GIVEN = (
     "attention_names",
     "attention_rooflines",
     "attention_work",
+    "events",
     "kernel_categories",
     "launches",
     "layers",

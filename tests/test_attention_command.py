@@ -67,7 +67,7 @@ def test_causal_calls_count_the_diagonal(store: Path) -> None:
     assert rated["bytes"] == 24 * 4 * 16 * n * 16 * 64 * 2
     (unknown,) = rest
     assert unknown["efficiency_pct"] is None
-    assert "not recorded" in unknown["problem"]
+    assert "before the trace begins" in unknown["problem"]
 
 
 @NO_TRACES

@@ -246,7 +246,10 @@ def test_a_file_says_shares_gpu_and_source() -> None:
     text = written(metrics_of([{"us": 40.0, "roofline_us": 5.0}], extra_us=60.0))
     assert text.startswith("# Attention in made\n")
     assert "1 call of flash attention takes 40.0 \u00b5s, 40.0 %" in text
-    assert "datasheet peaks of H100 SXM (device name): 989 TFLOPS (bf16) and 3.35 TB/s" in text
+    assert (
+        "989 TFLOPS (bf16) and 3.35 TB/s: the datasheet peaks of H100 SXM, which the trace names"
+        in text
+    )
     assert "(Source: metrics.json, category_findings[0] and operations[0].)" in text
 
 
@@ -298,8 +301,8 @@ def test_writing_the_cache_is_said_from_ten_percent_on() -> None:
     paged = {**CAUSES["bandwidth"], "us": 90.0}
     little = written(metrics_of([{**paged, "parts": [("kv_write", "reshape_and_cache", 10.0)]}]))
     much = written(metrics_of([{**paged, "parts": [("kv_write", "reshape_and_cache", 10.2)]}]))
-    assert "block_size 16, 32 and 64" not in little
-    assert "block_size 16, 32 and 64" in much
+    assert "block_size for its writes: test 16, 32 and 64" not in little
+    assert "block_size for its writes: test 16, 32 and 64" in much
 
 
 def test_generation_that_hides_behind_a_prompt_s_tokens_is_named() -> None:
@@ -353,7 +356,7 @@ def test_metrics_of_forward_and_backward_stand_in_one_object() -> None:
         "sdpa_bwd": 0.075,
     }
     assert [op["category"] for op in metrics["operations"]] == ["sdpa_bwd", "sdpa_fwd"]
-    assert "Backward takes 2.5 times as long as the forward calls" in written(metrics)
+    assert "take 2.5 times as long as those of the forward calls" in written(metrics)
 
 
 def test_one_direction_names_the_category() -> None:

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from trace_sql import attention_limits as limits
 from trace_sql.attention_words import (
     Operation,
+    code,
     count,
     mean,
     micros,
+    of_wall,
     per_call,
     percent,
     rate,
     roof,
     share,
+    split_problem,
     top,
 )
 
@@ -148,8 +151,8 @@ def _older_action(operation: Operation) -> str:
 
 def _older_reason(operation: Operation) -> str:
     text = (
-        f"The name of {top(operation)} shows a design without the asynchronous copies and matrix"
-        " instructions that this GPU needs to come near its peak, so part of the gap is the"
+        f"As its name shows, {top(operation)} was written for GPUs without the bulk copies and wide"
+        " matrix instructions that this one needs to come near its peak, so part of the gap is the"
         " kernel's whatever its settings."
     )
     return " ".join([text, *limits.balance(operation)])
@@ -168,35 +171,44 @@ def _older_way(operation: Operation) -> str:
 
 
 def _unmodeled_insight(operation: Operation) -> str:
+    why, _ = split_problem(operation["analysis"]["problem"])
+    what = "This call takes" if operation["count"] == 1 else "These calls take"
+    each = "" if operation["count"] == 1 else f", {mean(operation)} each"
     return (
-        f"These calls take {percent(operation['percent_of_total'])} of wall time, and no roofline"
-        f" says whether that is long ({_problem(operation)})."
+        f"{what} {of_wall(operation)} of wall time{each}, and no roofline says whether that is"
+        f" long: {why}."
     )
 
 
 def _unmodeled_action(operation: Operation) -> str:
-    _, colon, help_text = _problem(operation).partition(": ")
-    if not colon:
-        return "Record what is missing, then ask again."
-    return f"{help_text[0].upper()}{help_text[1:]}; then ask again."
+    _, remedy = split_problem(operation["analysis"]["problem"])
+    return f"{remedy or 'Record what is missing'}, then run this again."
 
 
 def _unmodeled_reason(operation: Operation) -> str:
-    twin = operation["analysis"]["twin"]
-    if twin is None:
-        return (
-            f"The trace shows {mean(operation)} a call and the kernels below it, but not how much"
-            " work that is."
+    twin, beside = operation["analysis"]["twin"], operation["analysis"]["beside"]
+    if twin is not None:
+        close = abs(operation["analysis"]["mean_us"] / twin["mean_us"] - 1) < 0.1
+        so = (
+            "what is said there most likely holds here"
+            if close
+            else "its calls are of another size"
         )
-    return (
-        f"Operation {twin['op_no']} runs the same kernel with recorded shapes and takes"
-        f" {micros(twin['mean_us'])} a call, against {mean(operation)} here; where both are close,"
-        " what is said there holds here."
+        return (
+            f"Operation {twin['op_no']} runs the same kernel with recorded shapes in"
+            f" {micros(twin['mean_us'])} a call against {mean(operation)} here, so {so}."
+        )
+    text = (
+        f"The trace shows {mean(operation)} a call and the kernels below it, but not how much work"
+        " that is."
     )
-
-
-def _problem(operation: Operation) -> str:
-    return str(operation["analysis"]["problem"] or "their work is not known").rstrip(".")
+    if beside is None:
+        return text
+    return (
+        f"{text} Layers {beside['layers']} run {code(beside['top_kernel'])} in"
+        f" {micros(beside['mean_us'])}: two kinds of layers that take turns, as full and sliding"
+        " attention do; a model config would tell."
+    )
 
 
 def _error_insight(operation: Operation) -> str:

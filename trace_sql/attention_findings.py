@@ -22,7 +22,7 @@ from trace_sql.attention_prose import (
     resolution,
     title,
 )
-from trace_sql.attention_words import Operation, percent
+from trace_sql.attention_words import Operation, parts_of, percent
 from trace_sql.findings_reader import DETAILS, NO_DATA, RECOMMENDATIONS
 from trace_sql.findings_tables import COLUMNS, MISSING
 from trace_sql.safe_text import clean, escaped
@@ -210,9 +210,10 @@ def efficiency_cell(efficiency: Mapping[str, Any]) -> str:
 def _paged_cells(operation: Operation) -> list[str]:
     kind = operation["classification"]
     profile = kind["workload_profile"]
+    shares = parts_of(operation["kernel_details_summary"])
     parts = [
-        f"{escaped(clean(part['kernel']))} {percent(part['percent'])}"
-        for part in kind["kernel_breakdown"][:4]
+        f"{escaped(clean(part['kernel']))} {percent(share)}"
+        for part, share in zip(kind["kernel_breakdown"][:4], shares, strict=False)
     ]
     heads = profile["gqa_ratio"]
     pattern = profile["attention_pattern"]

@@ -40,11 +40,21 @@ def launch_insight(operation: Operation) -> str:
     )
 
 
-def launch_action(_: Operation) -> str:
-    """Return to make calls larger."""
+def launch_action(operation: Operation) -> str:
+    """Return to make calls larger, and only then to look at the kernel."""
+    if decodes(operation):
+        first = (
+            "Decode larger batches, or several tokens of a request at once (speculative decoding),"
+            " so that each call has more to do."
+        )
+    else:
+        first = (
+            "Give each call more to do, by larger batches or by packing sequences into one call."
+        )
+    if operation["efficiency"]["bound_type"] == "memory":
+        return f"{first} Optimize the memory access of {top(operation)} only after that."
     return (
-        "Give each call more to do, by larger batches or by packing sequences into one call; tuning"
-        " the kernel itself comes last."
+        f"{first} Profile {top(operation)} for tile-size and wave-occupancy tuning only after that."
     )
 
 
@@ -53,12 +63,19 @@ def launch_reason(operation: Operation) -> str:
     facts = operation["analysis"]
     sentences = []
     tiles, units = facts["tiles"], facts["units"]
-    if tiles and units and tiles < units:
+    if facts["n_blocks"] and units and facts["n_blocks"] < units:
         sentences.append(
-            f"Assuming tiles of 128 queries, a call has {count(tiles, 'tile')} for {units} compute"
-            " units, and each goes through its keys one after the other."
+            f"A launch has {count(facts['n_blocks'], 'thread block')} for {units} compute units,"
+            " and each goes through its keys one after the other."
         )
-    sentences.append("So latency sets the time: one short round of work that starts and drains.")
+    elif not facts["n_blocks"] and tiles and units and tiles < units:
+        cut = "a request and key head" if decodes(operation) else "128 queries of a head"
+        sentences.append(
+            f"Cut into tiles of {cut}, a call has {count(tiles, 'tile')} for {units} compute units,"
+            " and each goes through its keys one after the other."
+        )
+    so = "So latency" if sentences else "Latency"
+    sentences.append(f"{so} sets the time: one short round of work that starts and drains.")
     ratio = facts["mean_us"] / facts["launch_us"] if facts["launch_us"] else 0
     if ratio >= 4:
         sentences.append(
@@ -108,10 +125,12 @@ def tiles_action(_: Operation) -> str:
 
 def tiles_reason(operation: Operation) -> str:
     """Return what whole rounds of tiles take."""
+    blocks = operation["analysis"]["n_blocks"]
+    launched = f" A launch has {count(blocks, 'thread block')}." if blocks else ""
     return (
         "Assuming tiles of 128 queries, whole rounds of them take"
         f" {micros(per_call(operation, 'tile_us'))} at the peak, where the work itself is worth"
-        f" {roof(operation)}. The call takes {mean(operation)}."
+        f" {roof(operation)}. The call takes {mean(operation)}.{launched}"
     )
 
 
@@ -154,12 +173,13 @@ def compute_action(operation: Operation) -> str:
 def compute_reason(operation: Operation) -> str:
     """Return where the rest is lost."""
     facts = operation["analysis"]
-    if facts["tiles"] and facts["units"]:
-        rounds = facts["tiles"] / facts["units"]
+    parts = facts["n_blocks"] or facts["tiles"]
+    if parts and facts["units"] and parts >= facts["units"]:
+        what = "thread blocks" if facts["n_blocks"] else "tiles of 128 queries"
         return (
-            f"The GPU has enough to do (assuming tiles of 128 queries, {rounds:,.1f} rounds on"
-            f" {facts['units']} compute units), so what is missing is lost inside of the kernel:"
-            " between its products stand softmax and waits for data."
+            f"The GPU has enough to do ({parts:,.0f} {what} for {facts['units']} compute units), so"
+            " what is missing is lost inside of the kernel: between its products stand softmax and"
+            " waits for data."
         )
     return "What is missing is lost inside of the kernel; the trace shows its duration alone."
 

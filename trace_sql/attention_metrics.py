@@ -36,6 +36,8 @@ _KERNELS = """
     order by op_no, sum_us desc, role, kernel"""
 _ESTIMATES = """
     from attention_estimates where trace_id = ? order by impact_score desc, op_no"""
+_TIMES = ("attention_ms", "busy_ms", "wall_ms", "busy_pct", "wall_pct")
+"""Times as they are; the other keys have them rounded, and prose would round them again."""
 _MEMBERS = "from finding_members where trace_id = ? order by rank, position"
 
 
@@ -77,6 +79,7 @@ def attention_metrics(db: Database, trace_id: str) -> dict[str, Any]:
             "units": whole.get("units"),
             "problem": whole.get("gpu_problem"),
         },
+        "times": {name: whole.get(name) for name in _TIMES},
         "total_time_ms": rounded(whole.get("attention_ms"), 3),
         "percent_of_compute": rounded(whole.get("wall_pct"), 2),
         "percent_of_busy": rounded(whole.get("busy_pct"), 2),
@@ -121,7 +124,11 @@ def _percent(part: float | None, whole: float | None) -> float | None:
 
 
 def _relate(operations: list[dict[str, Any]]) -> None:
-    """Note where calls without a roofline have a twin with one, and backward calls a forward."""
+    """Note what puts an operation beside another.
+
+    Calls without a roofline may have a twin with one, or a sibling in other layers; kernels of
+    backward calls take their time as a multiple of that of the forward ones.
+    """
     for one in operations:
         facts = one["analysis"]
         rated = [
@@ -132,13 +139,38 @@ def _relate(operations: list[dict[str, Any]]) -> None:
         if rated and not one["has_perf_model"]:
             twin = rated[0]
             facts["twin"] = {"op_no": twin["op_no"], "mean_us": twin["analysis"]["mean_us"]}
+        elif not one["has_perf_model"]:
+            facts["beside"] = next((_sibling(two) for two in operations if _beside(one, two)), None)
         forward = [
             other
             for other in operations
             if other["category"] == "sdpa_fwd" and other["count"] == one["count"]
         ]
         if one["category"] == "sdpa_bwd" and len(forward) == 1:
-            facts["forward_us"] = forward[0]["analysis"]["mean_us"]
+            ours, theirs = map(_attending_us, (one, forward[0]))
+            facts["backward_ratio"] = ours / theirs if theirs else None
+
+
+def _attending_us(operation: Mapping[str, Any]) -> float:
+    facts = operation["analysis"]
+    return float(facts["mean_us"] * facts["attend_pct"] / 100)
+
+
+def _beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether both are the same kind of calls in different layers."""
+    mine, its = one["perf_params"], other["perf_params"]
+    same = all(mine[key] == its[key] for key in ("implementation", "direction", "phase"))
+    layers = {mine["layers"], its["layers"]}
+    return same and len(layers) == 2 and None not in layers and one["count"] == other["count"]
+
+
+def _sibling(operation: Mapping[str, Any]) -> dict[str, Any]:
+    facts = operation["analysis"]
+    return {
+        "layers": operation["perf_params"]["layers"],
+        "mean_us": facts["mean_us"],
+        "top_kernel": facts["top_kernel"],
+    }
 
 
 def _category(operations: list[dict[str, Any]]) -> dict[str, Any]:

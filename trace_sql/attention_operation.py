@@ -41,7 +41,7 @@ _ANALYSIS = (
     *("roofline_us", "n_rated", "floor_us", "floor_kind", "tiles", "tile_us", "launch_us"),
     *("attend_pct", "combine_pct", "write_pct", "copy_pct", "fill_pct", "gemm_pct"),
     *("softmax_pct", "n_copies", "n_fills", "n_kernels", "top_role", "top_kernel", "top_pct"),
-    *("has_older", "n_before", "n_behind", "wrapper_us", "score_us", "page_pct"),
+    *("n_blocks", "has_older", "n_before", "n_behind", "wrapper_us", "score_us", "page_pct"),
     *("band_lo", "band_hi", "in_band", "band_adj_lo", "band_adj_hi", "n_anomalies"),
     *("peak_status", "peak_note", "problem"),
 )
@@ -106,10 +106,15 @@ def described(row: Row, kernels: list[Row], whole: Row) -> dict[str, Any]:
         "classification": _classification(row, kernels),
         "analysis": {
             **{name: row[name] for name in _ANALYSIS},
+            "total_us": row["sum_us"],
+            "wall_pct": row["pct_of_wall"],
+            "busy_pct": row["pct_of_busy"],
+            "efficiency_pct": row["efficiency_pct"],
             "gpu": whole.get("gpu"),
             "units": whole.get("units"),
             "twin": None,
-            "forward_us": None,
+            "beside": None,
+            "backward_ratio": None,
         },
     }
 

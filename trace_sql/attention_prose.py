@@ -13,14 +13,18 @@ from trace_sql.attention_words import (
     Operation,
     code,
     count,
+    is_paged,
     kind,
     listed,
     micros,
     noun,
+    of_wall,
+    parts_of,
     per_call,
     percent,
     shape_words,
     share,
+    took,
 )
 
 TILES_UNSEEN = "Flash tile size not visible \u2014 profile the kernel for tile-size tuning."
@@ -52,7 +56,7 @@ def insight(operation: Operation) -> str:
     text = advice(operation).insight(operation)
     facts = operation["analysis"]
     if _has_wrapper(operation):
-        share_of_it = 100 * facts["wrapper_us"] / (operation["time_ms"] * 1000)
+        share_of_it = 100 * facts["wrapper_us"] / facts["total_us"]
         text += (
             f" Copies of its tensors right around the calls cost {micros(facts['wrapper_us'])}"
             f" more, {percent(share_of_it)} of what the calls themselves take."
@@ -65,6 +69,8 @@ def action(operation: Operation) -> str:
     text = advice(operation).action(operation)
     if _has_wrapper(operation):
         text += " Have the wrapper hand over strided tensors instead of copies."
+    if operation["analysis"]["write_pct"] > 10 and is_paged(operation):
+        text += " Tune the KV cache's block_size for its writes: test 16, 32 and 64."
     return text
 
 
@@ -74,22 +80,24 @@ def identification(operation: Operation) -> str:
     where = f" in layers {shape['layers']}" if shape["layers"] else ""
     words = shape_words(operation)
     library = f" by {operation['library']}" if operation["library"] != "Unknown" else ""
-    total = micros(operation["time_ms"] * 1000)
-    took = f"It takes {total}"
+    time = f"It takes {took(operation)}"
     if operation["count"] > 1:
-        took = f"They take {total}, {micros(facts['mean_us'])} each"
+        time = f"They take {took(operation)}, {micros(facts['mean_us'])} each"
     sentences = [
         f"{count(operation['count'], 'call')} of {code(operation['name'])}{where}:"
         f" {kind(operation)}{library}{f', {words}' if words else ''}.",
-        f"{took}: {percent(operation['percent_of_total'])} of wall time and"
-        f" {percent(operation['percent_of_busy'])} of the time in which the GPU works.",
+        f"{time}: {of_wall(operation)} of wall time and {percent(facts['busy_pct'])} of the time"
+        " in which the GPU works.",
         *_workload(operation),
         *_parts(operation),
         *_band(operation),
         *_copies_around(operation),
     ]
     if facts["evidence"] == "kernels":
-        sentences.append("They were recognised by kernel names alone.")
+        sentences.append(
+            f"{'They were' if operation['count'] > 1 else 'It was'} recognised by kernel names"
+            " alone."
+        )
     if shape["mask_assumption"]:
         sentences.append(f"Assumed: {shape['mask_assumption']}.")
     return " ".join(sentences)
@@ -109,10 +117,10 @@ def others(lead: Operation, operations: Sequence[Operation]) -> str:
     """Return a sentence about the further members of a finding; empty for none."""
     if not operations:
         return ""
-    time = lead["time_ms"] + sum(operation["time_ms"] for operation in operations)
+    time = sum(operation["analysis"]["total_us"] for operation in (lead, *operations))
     names = listed([_beside(lead, operation) for operation in operations[:2]])
     more = "" if len(operations) < 3 else f" and {count(len(operations) - 2, 'other')}"
-    return f"With {names}{more} it is {micros(time * 1000)} in all."
+    return f"With {names}{more} it is {micros(time)} in all."
 
 
 def also(lead: Operation, operation: Operation) -> str:
@@ -124,7 +132,7 @@ def also(lead: Operation, operation: Operation) -> str:
     return (
         f"Also {count(operation['count'], 'call')} of {_beside(lead, operation)}{known}:"
         f" {micros(operation['analysis']['mean_us'])} each,"
-        f" {percent(operation['percent_of_total'])} of wall time{rated}."
+        f" {of_wall(operation)} of wall time{rated}."
     )
 
 
@@ -142,7 +150,8 @@ def _beside(lead: Operation, operation: Operation) -> str:
 
 def _has_wrapper(operation: Operation) -> bool:
     """Whether copies around the calls are worth the first word."""
-    return bool((operation["analysis"]["wrapper_us"] or 0) > 0.2 * operation["time_ms"] * 1000)
+    facts = operation["analysis"]
+    return bool((facts["wrapper_us"] or 0) > 0.2 * facts["total_us"])
 
 
 def _workload(operation: Operation) -> list[str]:
@@ -180,7 +189,10 @@ def _parts(operation: Operation) -> list[str]:
     kernels = operation["kernel_details_summary"]
     if len(kernels) < 2:
         return []
-    shown = [f"{code(kernel['kernel'])} {percent(kernel['percent'])}" for kernel in kernels[:3]]
+    shown = [
+        f"{code(kernel['kernel'])} {percent(part)}"
+        for kernel, part in zip(kernels[:3], parts_of(kernels), strict=False)
+    ]
     rest = f", {len(kernels) - 3} more the rest" if len(kernels) > 3 else ""
     return [f"Their kernel time is {listed(shown)}{rest}."]
 
@@ -191,7 +203,9 @@ def _band(operation: Operation) -> list[str]:
     if reached is None or low is None or operation["efficiency"]["is_anomaly"]:
         return []
     guess = " (a guess for backward passes)" if operation["category"] == "sdpa_bwd" else ""
-    usual = f"{low:.0f} to {high:.0f} % of the roofline is usual at this length{guess}"
+    queries = operation["perf_params"]["n_q"] or 0
+    short = ", where overhead outweighs work" if queries < 1024 and not guess else ""
+    usual = f"{low:.0f} to {high:.0f} % of the roofline is usual at this length{guess}{short}"
     if facts["in_band"]:
         return [f"{usual}, and {percent(reached)} is within it."]
     side = "below" if reached < low else "above"
@@ -221,8 +235,8 @@ def _floor(operation: Operation) -> list[str]:
         or facts["floor_kind"] not in ("tiles", "launch")
     ):
         return []
-    total = operation["time_ms"] * 1000
-    gain = max(0.0, (total - floor) / total) * (operation["percent_of_total"] or 0)
+    total = facts["total_us"]
+    gain = max(0.0, (total - floor) / total) * (facts["wall_pct"] or 0)
     why = "tiles" if facts["floor_kind"] == "tiles" else "the shortest kernel of this trace"
     return [
         f"Counting {why}, {micros(per_call(operation, 'floor_us'))} a call is the least to hope"
@@ -251,16 +265,21 @@ def _sides(operation: Operation) -> list[str]:
             " other work that the operator does."
         )
     if operation["category"] == "sdpa_bwd":
-        sentences.append(_backward(facts["forward_us"], facts["mean_us"]))
+        sentences.append(_backward(operation))
     return sentences
 
 
-def _backward(forward: float | None, backward: float) -> str:
-    if not forward:
+def _backward(operation: Operation) -> str:
+    ratio, shape = operation["analysis"]["backward_ratio"], operation["perf_params"]
+    if not ratio:
         return "Backward recomputes the weights and moves more, so it stays below forward."
+    work, sizes = 2.5, "with heads of one size"
+    if shape["d_qk"] and shape["d_v"]:
+        keys, values = shape["d_qk"], shape["d_v"]
+        work, sizes = (3 * keys + 2 * values) / (keys + values), "at these head sizes"
     return (
-        f"Backward takes {backward / forward:.1f} times as long as the forward calls; five products"
-        " against two make 2.5 the least to expect."
+        f"Its kernels that attend take {ratio:.1f} times as long as those of the forward calls;"
+        f" five matrix products against two are {work:.2g} times the FLOPs {sizes}."
     )
 
 
@@ -270,8 +289,6 @@ _VARIANTS = tuple(f"variant {letter}" for letter in "ABCDEFGH")
 def _tuning(operation: Operation) -> list[str]:
     shape, facts = operation["perf_params"], operation["analysis"]
     sentences = []
-    if facts["write_pct"] > 10 and shape["implementation"] == "paged":
-        sentences.append("Test KV cache block_size 16, 32 and 64 for the writes.")
     if (facts["n_before"] or 0) + (facts["n_behind"] or 0) >= 0.5:
         sentences.append(
             "If the kernel takes strided tensors, drop the `.contiguous()` calls of the wrapper:"

@@ -115,6 +115,7 @@ def attention(
             from trace_sql.attention_comparison import comparison_tables
 
             tables = comparison_tables(db, trace_id, other, full=full)
+            tables = tables if full else [table for table in tables if table.rows]
         show(tables, output_format)
         if output_format == "csv":
             say("CSV holds one table, the first; --format json has all")
@@ -193,7 +194,8 @@ def _check(findings: Path, metrics: Path | None, output_format: str) -> None:
     from trace_sql.findings_check import fault_table, validate
 
     result = validate(findings, metrics)
-    show([fault_table(result)], output_format)
+    if result.faults or output_format in ("json", "csv"):
+        show([fault_table(result)], output_format)
     for what in result.unchecked:
         say(f"not checked: {what}")
     if result.faults:

@@ -71,6 +71,28 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
 
 
+def split_problem(problem: str | None) -> tuple[str, str]:
+    """Return why something is not known, and as a sentence's begin what would tell it."""
+    why, _, remedy = (problem or "the work of a call is not known").rstrip(".").partition(": ")
+    return why, remedy[:1].upper() + remedy[1:]
+
+
+def took(operation: Operation) -> str:
+    """Return the time of all its calls."""
+    return micros(operation["analysis"]["total_us"])
+
+
+def parts_of(kernels: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the shares in percent that kernels have of the time of all of them."""
+    total = sum(kernel["total_duration_us"] for kernel in kernels)
+    return [100 * kernel["total_duration_us"] / (total or 1) for kernel in kernels]
+
+
+def of_wall(operation: Operation) -> str:
+    """Return its share of wall time."""
+    return percent(operation["analysis"]["wall_pct"])
+
+
 def kind(operation: Operation) -> str:
     """Return what kind of attention it is."""
     return _KINDS.get(operation["perf_params"]["implementation"] or "", "attention")
@@ -116,6 +138,8 @@ def _heads(shape: Mapping[str, Any]) -> list[str]:
         size = f" of {shape['d_qk']:.0f}"
         if shape["d_v"] and shape["d_v"] != shape["d_qk"]:
             size += f" (values {shape['d_v']:.0f})"
+    if shape["implementation"] == "cache":
+        return [f"{count(shape['h_kv'] or shape['h_q'], 'head')}{size}"]
     heads = count(shape["h_q"], "head")
     if shape["latent"]:
         return [f"{heads} over one latent cache{size}"]
@@ -151,7 +175,7 @@ def _mask(shape: Mapping[str, Any]) -> list[str]:
 
 def share(operation: Operation) -> float | None:
     """Return its percentage of the roofline."""
-    value = operation["efficiency"]["efficiency_percent"]
+    value = operation["analysis"]["efficiency_pct"]
     return None if value is None else float(value)
 
 

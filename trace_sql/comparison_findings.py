@@ -69,11 +69,12 @@ def _opening(metrics: Metrics) -> list[str]:
     lacking = [one for one in operations if one["t2_time_ms"] is None]
     gpus = [metrics[key]["gpu"] or "an unknown GPU" for key in ("hardware", "hardware2")]
     where = f"Both ran on {gpus[0]}." if gpus[0] == gpus[1] else f"They ran on {listed(gpus)}."
+    times, other = metrics["times"], metrics["times2"]["attention_ms"]
+    theirs = f"and {micros(other * 1000)} of trace 2" if other else "and trace 2 has none"
     paragraphs = [
-        f"Attention takes {micros(metrics['total_time_ms'] * 1000)} of trace 1,"
-        f" {percent(metrics['percent_of_busy'])} of the time in which its GPU works and"
-        f" {percent(metrics['percent_of_compute'])} of its wall time, and"
-        f" {micros((metrics['total_time_ms2'] or 0) * 1000)} of trace 2. {where}"
+        f"Attention takes {micros(times['attention_ms'] * 1000)} of trace 1,"
+        f" {percent(times['busy_pct'])} of the time in which its GPU works and"
+        f" {percent(times['wall_pct'])} of its wall time, {theirs}. {where}"
     ]
     if both:
         paragraphs.append(_together(both))
@@ -82,13 +83,14 @@ def _opening(metrics: Metrics) -> list[str]:
             "No finding: being like trace 2 would not be worth 0.5 % of the wall time of trace 1 in"
             " any group of calls."
         )
-    for text, alone in (("Only trace 1", lacking), ("Only trace 2", metrics["only_in_trace2"])):
+    for trace, alone in ((1, lacking), (2, metrics["only_in_trace2"])):
         if alone:
-            time = sum(one["time_ms"] for one in alone)
+            time = sum(one["analysis"]["total_us"] for one in alone)
             names = listed([code(name) for name in dict.fromkeys(one["name"] for one in alone)][:3])
             paragraphs.append(
-                f"{text} has {count(len(alone), 'kind')} of calls that the other has no equal of"
-                f" ({names}, {micros(time * 1000)}): nothing is said about them."
+                f"{count(len(alone), 'kind')} of calls {'is' if len(alone) == 1 else 'are'} in"
+                f" trace {trace} alone ({names}, {micros(time)}); nothing is said about"
+                f" {'it' if len(alone) == 1 else 'them'}."
             )
     return paragraphs
 

@@ -59,6 +59,7 @@ def comparison_metrics(db: Database, trace_id: str, other: str) -> dict[str, Any
         "trace2": two["trace"],
         "hardware2": two["hardware"],
         "total_time_ms2": two["total_time_ms"],
+        "times2": two["times"],
         "operation_count": len(operations),
         "operations": list(operations.values()),
         "only_in_trace2": [
@@ -74,7 +75,7 @@ def comparison_metrics(db: Database, trace_id: str, other: str) -> dict[str, Any
 
 _OF_TRACE_1 = (
     *("category", "status", "trace", "baseline_ms", "gpu_utilization", "hardware"),
-    *("total_time_ms", "percent_of_compute", "percent_of_busy"),
+    *("times", "total_time_ms", "percent_of_compute", "percent_of_busy"),
 )
 
 
@@ -107,6 +108,7 @@ def _operation(
         "t2_measured_time_ms": _rounded(row["other_sum_us"], 3, 1e3),
         "count_trace2": row["other_n_calls"],
         "difference_ms": _rounded(row["difference_us"], 3, 1e3),
+        "analysis": {**lead["analysis"], "total_us": row["sum_us"]},
         "comparison": {name: row[name] for name in _COMPARED},
         "trace2": None if there is None else _there(there),
     }
@@ -125,7 +127,10 @@ def _there(operation: Mapping[str, Any]) -> dict[str, Any]:
 
 def _alone(operation: Mapping[str, Any]) -> dict[str, Any]:
     keys = ("category", "name", "count", "time_ms", "args", "library", "kernel_name_trunc")
-    return {key: operation[key] for key in keys}
+    return {
+        **{key: operation[key] for key in keys},
+        "analysis": {"total_us": operation["analysis"]["total_us"]},
+    }
 
 
 def _estimate(row: Row, operation: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trace_sql.attention_prose import HITS_UNSEEN, TILES_UNSEEN
-from trace_sql.attention_words import Operation, kind, micros, percent
+from trace_sql.attention_words import Operation, kind, micros, percent, top
 
 _FUSED = ("flash", "paged")
 _LITTLE = 0.05
@@ -55,14 +55,15 @@ def action(operation: Operation) -> str:
             "Count on the own roofline, not on trace 2: what is left to gain here is what the"
             f" roofline leaves. {_room(operation)}"
         )
+    profile = _profile(operation)
     if operation["trace2"]["library"] != operation["library"]:
         return (
             "Try the attention kernels that trace 2 uses, where they exist for this GPU; if they do"
-            " not, profile the dominant kernels for tile-size and wave-occupancy tuning."
+            f" not, {profile}."
         )
     return (
         "The kernels are of one library, so compare its version and settings in both runs first,"
-        " then profile the dominant kernels for tile-size and wave-occupancy tuning."
+        f" then {profile}."
     )
 
 
@@ -174,6 +175,15 @@ def _room(operation: Operation) -> str:
         f"On this GPU they reach {percent(own)} of the roofline, which is"
         f" {micros(operation['comparison']['mean_us'] * own / 100)} a call."
     )
+
+
+def _profile(operation: Operation) -> str:
+    """Return what to do about the kernels of trace 1 themselves."""
+    if operation["analysis"]["floor_kind"] == "launch":
+        return "give each call more to do, by larger batches or packed sequences"
+    if operation["efficiency"]["bound_type"] == "memory":
+        return f"optimize the memory access of {top(operation)}"
+    return f"profile {top(operation)} for tile-size and wave-occupancy tuning"
 
 
 def _reachable(operation: Operation) -> float:

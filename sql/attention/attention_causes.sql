@@ -19,6 +19,7 @@
 -- top_role     VARCHAR  -    what the longest of them does
 -- top_kernel   VARCHAR  -    its readable name
 -- top_pct      DOUBLE   pct  its share
+-- n_blocks     DOUBLE   -    thread blocks that a launch starts; NULL where not recorded
 -- has_older    BOOLEAN  -    its kernels are of an earlier generation than the GPU
 -- n_before     DOUBLE   -    copies of its tensors before a call
 -- n_behind     DOUBLE   -    copies of its output behind a call
@@ -33,6 +34,7 @@ with
             coalesce(
                 p.has_older and regexp_matches(o.gpu, 'H100|H200|H800|H20|GH200|B[23]00'), false
             ) as has_older,
+            g.n_blocks,
             w.n_before,
             w.n_behind,
             w.sum_us as wrapper_us,
@@ -41,6 +43,7 @@ with
         from attention_ops as o
         join attention_op_parts as p using (trace_id, op_no)
         left join attention_wrappers as w using (trace_id, op_no)
+        left join attention_op_grids as g using (trace_id, op_no)
     )
 
 select
@@ -80,6 +83,7 @@ select
     top_role,
     top_kernel,
     top_pct,
+    n_blocks,
     has_older,
     n_before,
     n_behind,

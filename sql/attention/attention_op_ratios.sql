@@ -66,7 +66,8 @@ select
         then 'MLA'
         when s.h_kv = s.h_q
         then 'MHA'
-        when s.h_kv = 1
+        -- Of a model that is split over ranks, one key head of a rank is one of several.
+        when s.h_kv = 1 and coalesce(f.world_size, 1) = 1
         then 'MQA'
         when s.h_kv < s.h_q
         then 'GQA'
@@ -79,6 +80,7 @@ select
 from split as t
 join attention_op_shapes as s using (trace_id, op_no)
 join attention_op_peaks as p using (trace_id, op_no)
+left join traces as f on f.trace_id = t.trace_id
 left join attention_op_parts as k using (trace_id, op_no)
 left join attention_op_bands as b using (trace_id, op_no)
 left join attention_shares as w on w.trace_id = t.trace_id and w.scope = 'trace'

@@ -97,7 +97,7 @@ select
                     pairs_lo < pairs_hi
                     and note is null
                     and used_mask in ('window', 'chunked', 'topk'),
-                    'lengths told in sum only: sequences of equal length assumed',
+                    'sequences of equal length, as only their sum is told',
                     null
                 )
             ),

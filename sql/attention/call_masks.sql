@@ -35,17 +35,17 @@ select
         when implementation = 'linear'
         then null
         when implementation = 'unfused'
-        then 'the whole matrix of scores counts: it is multiplied before it is masked'
+        then 'all of the score matrix, as it is multiplied before it is masked'
         when coalesce(mask, 'unknown') = 'unknown'
-        then if(packed, 'mask not recorded: causal assumed', 'mask not recorded: none assumed')
+        then if(packed, 'a causal mask, as none is recorded', 'no mask, as none is recorded')
         when mask in ('window', 'chunked') and window_size is null
-        then mask || ' of unknown size: all keys counted'
+        then 'all keys before a query, as the size of its ' || mask || ' is not recorded'
         when mask = 'topk' and top_k is null and window_size is null
-        then 'number of chosen keys not recorded: all keys counted'
+        then 'all keys, as the number of chosen ones is not recorded'
         when mask_source = 'assumed'
-        then mask || ' mask assumed'
+        then 'the mask ' || mask
         when mask_source = 'family' and packed and starts_with(mask, 'causal')
-        then 'no window recorded: causal over all keys assumed'
+        then 'causal over all keys, as no window is recorded'
     end as mask_assumption,
     case
         when implementation = 'linear'

@@ -25,6 +25,8 @@ select
         then coalesce(c.problem, 'types not recorded: profile with record_shapes=True')
         when (c.h_q is null and c.implementation <> 'linear') or c.d_qk is null
         then coalesce(c.problem, 'no shapes recorded: profile with record_shapes=True')
+        when m.by_load and not coalesce(c.packed, false) and c.problem is not null
+        then c.problem
         when m.by_load and l.load_source is null
         then
             'lengths of the requests not recorded: profile with detailed step annotations, which'

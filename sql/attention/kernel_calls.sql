@@ -40,7 +40,9 @@ with
         from attention_names
         where role = 'kv_write'
         group by trace_id
-    )
+    ),
+
+    launching as (select distinct trace_id from launches)
 
 select
     s.trace_id,
@@ -80,8 +82,10 @@ select
     case
         when n.implementation = 'linear'
         then 'shapes not recorded: profile without graphs and with record_shapes=True'
+        when not s.packed and l.event_id is null and h.trace_id is not null
+        then 'their operators ran before the trace begins: start recording before a step does'
         when not s.packed
-        then 'shapes not recorded: profile with record_shapes=True'
+        then 'shapes not recorded: profile the host too, with record_shapes=True'
         when s.h_q is null or s.d_qk is null
         then
             'shapes not recorded: give --config config.json, or --capture, or profile without'
@@ -99,3 +103,5 @@ join kernel_leads as k using (trace_id, lead_event_id)
 join attention_names as n on n.trace_id = k.trace_id and n.name = k.name
 join raw_facts as f on f.trace_id = k.trace_id
 left join written as t on t.trace_id = k.trace_id
+left join launches as l on l.trace_id = k.trace_id and l.event_id = k.lead_event_id
+left join launching as h on h.trace_id = k.trace_id

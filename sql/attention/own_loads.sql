@@ -45,5 +45,5 @@ select
     if(generates, sq, 0) as g_sqsq,
     if(generates, sk, 0) as g_sqsk,
     (generates or n = 1) and sk is not null as exact,
-    if(exact, null, 'lengths of single sequences not recorded') as note
+    if(exact, null, 'likeliest lengths, as those of single sequences are not recorded') as note
 from told

@@ -43,7 +43,7 @@ with
             false as exact,
             concat_ws(
                 '; ',
-                if(c_n > 0, 'key lengths not told: no cached prefix assumed', null),
+                if(c_n > 0, 'no cached prefix, as key lengths are not told', null),
                 if(g_n > 0, 'key lengths of generation not told', null)
             ) as note
         from request_squares

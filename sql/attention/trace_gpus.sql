@@ -56,7 +56,9 @@ select
     c.devices,
     if(
         c.gpu is null,
-        'GPU not recognised (' || c.reason || '): --gpu NAME; `trace-sql hardware` lists them',
+        'GPU not recognised ('
+        || c.reason
+        || '): name it with --gpu NAME; `trace-sql hardware` lists them',
         null
     ) as problem
 from chosen as c

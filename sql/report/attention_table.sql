@@ -63,11 +63,5 @@ select
     floor_efficiency_pct,
     floor_kind,
     formula,
-    concat_ws(
-        '; ',
-        if(
-            anomaly, printf('over the roofline: check %s', coalesce(mask_assumption, 'shape')), null
-        ),
-        problem
-    ) as note
+    concat_ws('; ', 'assumed: ' || mask_assumption, problem) as note
 from attention_ops
