@@ -107,7 +107,7 @@ def made_ops(
         }
 
     for number, given in enumerate(calls):
-        call = {**CALL, "call_no": number, **given}
+        call = {**CALL, "call_no": number, **_work(given), **given}
         kernel = call.pop("kernel", "flash_kernel")
         parts = [("core", kernel, call["us"]), *call.pop("parts", ())]
         found = [(role, activity(name, us, call["trace_id"])) for role, name, us in parts]
@@ -155,6 +155,17 @@ def made_ops(
     rows |= {name: list(listed) for name, listed in tables.items()}  # type: ignore[arg-type]
     with computed(rows, targets) as connection:
         yield connection
+
+
+def _work(given: Mapping[str, Any]) -> Row:
+    """Return the work that makes the roofline of a call what a test says it is."""
+    call = {**CALL, **given}
+    if call.get("roofline_us") is None or "bytes" in given:
+        return {}
+    peak, bandwidth = (call["roofline_us"] * 1e6 * call[key] for key in ("peak_tflops", "hbm_tb_s"))
+    if call["bound"] == "memory":
+        return {"flops": peak / 4, "bytes": bandwidth}
+    return {"flops": peak, "bytes": bandwidth / 4}
 
 
 def _roofline(call: Row) -> Row:

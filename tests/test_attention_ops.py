@@ -44,7 +44,8 @@ def decode(tokens: float, keys: float, **more: Any) -> Row:
 
 
 def test_alike_calls_are_one_operation_with_the_sums_of_their_times_and_work() -> None:
-    (op,) = ops([{"us": us, "flops": 2e9, "roofline_us": 4.0} for us in (10.0, 20.0, 60.0)])
+    work = {"flops": 2e9, "bytes": 1e6, "roofline_us": 4.0}
+    (op,) = ops([{"us": us, **work} for us in (10.0, 20.0, 60.0)])
     assert (op["n_calls"], op["sum_us"], op["mean_us"]) == (3, 90.0, 30.0)
     assert (op["min_us"], op["max_us"], op["flops"], op["bytes"]) == (10.0, 60.0, 6e9, 3e6)
     assert op["std_us"] == pytest.approx(26.457513, rel=1e-6)

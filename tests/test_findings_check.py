@@ -59,7 +59,7 @@ def broken(old: str, new: str, text: str = TEXT) -> str:
 def test_a_right_file_has_no_fault() -> None:
     assert checked(TEXT).faults == ()
     assert checked(TEXT).n_findings == 3
-    assert checked(TEXT).unchecked == ()
+    assert "figures in sentences" in checked(TEXT).unchecked[0]
 
 
 def test_without_metrics_it_says_what_was_not_looked_at() -> None:

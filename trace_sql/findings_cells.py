@@ -29,6 +29,8 @@ _AMOUNTS = {
     "Trace 2 Time (ms)": "t2_time_ms",
     "Difference (ms)": "difference_ms",
 }
+_WORKLOAD = {"Workload": "workload_type", "Attention Pattern": "attention_pattern"}
+"""Columns of paged attention; behind a pattern stands its ratio."""
 _MOST_ROWS = 10
 _NOTHING = (None, "", "Not found", MISSING)
 
@@ -106,6 +108,11 @@ def _row_faults(line: int, row: dict[str, str], operation: dict[str, Any]) -> It
             told = value_of(operation, "efficiency.bound_type")
             if cell != (f"{told}-bound" if told else MISSING):
                 yield _fault(line, column, cell, told)
+        elif column in _WORKLOAD:
+            told = value_of(operation, f"classification.workload_profile.{_WORKLOAD[column]}")
+            known = told if told != "unknown" else None
+            if not _same_text(cell.split(" ")[0], known):
+                yield _fault(line, column, cell, known)
     if "Efficiency" in row:
         yield from _efficiency_faults(line, row["Efficiency"], operation)
 

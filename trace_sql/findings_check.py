@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trace_sql.errors import BadInputError
+from trace_sql.findings_figures import figure_faults
 from trace_sql.findings_markers import marker_faults
 from trace_sql.findings_metrics import metrics_faults, read_metrics
 from trace_sql.findings_prose import prose_faults
@@ -81,10 +82,15 @@ def check(text: str, metrics: dict[str, Any] | None) -> Validation:
     unchecked: tuple[str, ...] = ()
     if metrics is not None:
         faults += metrics_faults(document, state, scope, metrics)
+        if state == "findings" and not faults:
+            try:
+                faults += figure_faults(document, metrics)
+            except ValueError:
+                unchecked = ("figures in sentences: these metrics are not all that we write from",)
     elif state == "findings":
         unchecked = (
-            "the number of findings, their members, sums and gates, and what tables say of"
-            " operations: give --metrics FILE",
+            "the number of findings, their members, sums and gates, and what tables and sentences"
+            " say of operations: give --metrics FILE",
         )
     return Validation(scope, len(document.cards), tuple(sorted(set(faults))), unchecked)
 

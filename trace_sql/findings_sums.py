@@ -27,7 +27,8 @@ ANOMALY = Decimal(110)
 _CENT = Decimal("0.01")
 _HALF = Decimal("0.00501")
 _MILLI = Decimal("0.000501")
-_KEYS = ("category", "bound_type", "library", "eff_bucket")
+_MEMBER = ("operation", "estimate_method", *SCORES, "efficiency_pct", "bound_type", "library")
+"""What a member of a finding repeats of its estimate."""
 
 
 def decimal(value: Any) -> Decimal | None:
@@ -61,6 +62,7 @@ def metric_faults(metrics: dict[str, Any], scope: str) -> Iterator[Fault]:
     else:
         for operation in operations:
             yield from _share_faults(operation, baseline)
+            yield from _roofline_faults(operation, scope)
         yield from _estimate_faults(operations, estimates, baseline, scope)
     yield from _group_faults(estimates, findings, scope)
 
@@ -99,6 +101,38 @@ def _share_faults(operation: dict[str, Any], baseline: Decimal) -> Iterator[Faul
         yield _fault("operations", f"{name!r}: {percent} % and is_anomaly contradict")
 
 
+def _roofline_faults(operation: dict[str, Any], scope: str) -> Iterator[Fault]:
+    """Yield an efficiency that work, peaks and time of the operation do not give.
+
+    The roofline of all calls is at least that of their sums, and at most the sum of both bounds.
+    """
+    efficiency, shape = operation.get("efficiency"), operation.get("perf_params")
+    facts = operation.get("analysis")
+    if scope != "standalone" or not all(
+        isinstance(one, dict) for one in (efficiency, shape, facts)
+    ):
+        return
+    assert isinstance(efficiency, dict) and isinstance(shape, dict) and isinstance(facts, dict)
+    percent, time = decimal(efficiency.get("efficiency_percent")), decimal(operation.get("time_ms"))
+    rates = [decimal(efficiency.get(f"resolved_peak_{name}")) for name in ("maf", "hbm_bw")]
+    work = [decimal(shape.get(name)) for name in ("flops", "bytes")]
+    if facts.get("n_rated") != operation.get("count") or percent is None or not time:
+        return
+    parts = [
+        amount / rate / 10**9
+        for amount, rate in zip(work, rates, strict=True)
+        if amount is not None and rate
+    ]
+    low, high = (100 * bound / time for bound in (max(parts, default=0), sum(parts)))
+    near = percent * (_MILLI / time + Decimal("0.002")) + _HALF
+    if len(parts) == 2 and not low - near <= percent <= high + near:
+        yield _fault(
+            "operations",
+            f"{operation.get('name')!r}: its work and peaks give {low:.2f} to {high:.2f} % in"
+            f" {time} ms, not {percent}",
+        )
+
+
 def _around(time: Decimal, baseline: Decimal) -> tuple[Decimal, Decimal]:
     """Return the bounds of a time's share in percent, both being rounded to 0.001 ms."""
     low = max(time - _MILLI, Decimal(0)) / (baseline + _MILLI)
@@ -128,6 +162,7 @@ def _estimate_faults(
         ]
         if right:
             left.remove(right[0])
+            yield from _copy_faults(right[0], operation)
             continue
         low, high = bounds["impact_score"]
         if own:
@@ -144,6 +179,21 @@ def _estimate_faults(
             )
     for estimate in left:
         yield _fault("impact_estimates", f"{estimate.get('operation')!r} is of no operation")
+
+
+def _copy_faults(estimate: dict[str, Any], operation: dict[str, Any]) -> Iterator[Fault]:
+    """Yield what an estimate says of its operation that the operation does not."""
+    efficiency = operation.get("efficiency")
+    efficiency = efficiency if isinstance(efficiency, dict) else {}
+    pairs = [("library", operation.get("library") or "Unknown")]
+    if estimate.get("estimate_method") == "quantified":
+        pairs += [("bound_type", efficiency.get("bound_type"))]
+        pairs += [("efficiency_pct", efficiency.get("efficiency_percent"))]
+    for key, told in pairs:
+        copied = estimate.get(key) or ("Unknown" if key == "library" else None)
+        if copied is not None and str(copied) != str(told):
+            name = operation.get("name")
+            yield _fault("impact_estimates", f"{name!r}: {key} {copied}, its operation {told}")
 
 
 def expected_scores(
@@ -248,9 +298,16 @@ def _sum_faults(
     count = decimal(finding.get("member_count"))
     if count is not None and count != len(members):
         yield _fault("category_findings", f"{_words(key)}: {count} members, not {len(members)}")
-    listed = sorted(str(member.get("operation")) for member in objects(finding, "members"))
-    if listed and listed != sorted(str(member.get("operation")) for member in members):
+    listed = objects(finding, "members")
+    names, right = (sorted(str(one.get("operation")) for one in own) for own in (listed, members))
+    if listed and names != right:
         yield _fault("category_findings", f"{_words(key)}: its members are others")
+    elif listed:
+        estimates = [[_text(one.get(name)) for name in _MEMBER] for one in members]
+        for one in listed:
+            if [_text(one.get(name)) for name in _MEMBER] not in estimates:
+                text = f"{_words(key)}: member {one.get('operation')!r} is not as its estimate"
+                yield _fault("category_findings", text)
 
 
 def _group(estimate: dict[str, Any], scope: str) -> tuple[Any, ...]:
