@@ -31,6 +31,8 @@ _AMOUNTS = {
 }
 _WORKLOAD = {"Workload": "workload_type", "Attention Pattern": "attention_pattern"}
 """Columns of paged attention; behind a pattern stands its ratio."""
+_DIGITS = Decimal("1e-14")
+"""A cell has all digits of a number, JSON the first 17."""
 _MOST_ROWS = 10
 _NOTHING = (None, "", "Not found", MISSING)
 
@@ -147,7 +149,7 @@ def _same_amount(cell: str, told: Any) -> bool:
         return False
     exponent = shown.as_tuple().exponent
     ulp = Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)
-    return abs(shown - number) <= ulp * Decimal("0.501")
+    return abs(shown - number) <= max(ulp * Decimal("0.501"), abs(number) * _DIGITS)
 
 
 def _shown(told: Any) -> str:

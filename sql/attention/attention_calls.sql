@@ -113,7 +113,11 @@ select
         k.packed or coalesce(c.fills, false) as packed,
         if(k.mask = 'causal_br' and c.window_size > 0, 'window', k.mask) as mask,
         coalesce(k.window_size, c.window_size) as window_size,
-        if(k.window_size is null and c.window_size > 0, 'config', k.mask_source) as mask_source
+        if(
+            k.window_size is null and c.tells and (c.window_size > 0 or k.mask = 'causal_br'),
+            'config',
+            k.mask_source
+        ) as mask_source
     )
 from call_times as t
 join known as k using (trace_id, way, key_event_id)

@@ -6,7 +6,9 @@
 -- trace_id      VARCHAR  -  the trace
 -- call_no       BIGINT   -  the call
 -- fills         BOOLEAN  -  the recorded arguments tell no heads
--- window_size   DOUBLE   -  keys of the window of its layer, where its arguments tell no mask
+-- tells         BOOLEAN  -  its arguments tell no mask, and the config whether its layer has a
+-- window
+-- window_size   DOUBLE   -  keys of that window
 -- h_q           DOUBLE   -  query heads
 -- h_kv          DOUBLE   -  key and value heads
 -- d_qk          DOUBLE   -  head size of query and key
@@ -33,7 +35,9 @@ with
             t.trace_id,
             t.call_no,
             c.h_q is null as fills,
-            if(c.mask_source = 'family' or c.mask = 'window', g.window_size, null) as window_size,
+            (c.mask_source = 'family' or c.mask = 'window')
+            and (g.trace_id is not null or not m.layered) as tells,
+            if(tells, if(g.trace_id is null, m.window_size, g.window_size), null) as window_size,
             {% for size in ["h_q", "h_kv", "d_qk", "d_v", "wide_d_qk", "wide_d_v"] %}
                 coalesce(g.{{ size }}, m.{{ size }}) as {{ size }},
             {% endfor %}
@@ -61,7 +65,7 @@ with
         join model_geometry as m on m.trace_id = t.trace_id
         join raw_facts as f on f.trace_id = t.trace_id
         left join written as w on w.trace_id = t.trace_id
-        left join trace_geometry as g on g.trace_id = t.trace_id and g.layer_no = t.layer_no
+        left join layer_geometry as g on g.trace_id = t.trace_id and g.layer_no = t.layer_no
         where c.implementation = 'paged' and c.direction = 'fwd'
     )
 
@@ -69,6 +73,7 @@ select
     trace_id,
     call_no,
     fills,
+    tells,
     window_size,
     h_q,
     if(expands, h_q, h_kv) as h_kv,

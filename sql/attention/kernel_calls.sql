@@ -34,12 +34,12 @@
 -- shape_source    VARCHAR  -  operator, capture, kernel name, config, profile; NULL: no shape
 -- problem         VARCHAR  -  what is not known, and what would tell
 with
-    -- Kernels that write the cache name types that those that read it do not.
-    written as (
-        select trace_id, mode(q_dtype) as q_dtype, mode(kv_dtype) as kv_dtype
+    -- Kernels that write the cache name types that those that read it do not, or the reverse.
+    paired as (
+        select trace_id, role, mode(q_dtype) as q_dtype, mode(kv_dtype) as kv_dtype
         from attention_names
-        where role = 'kv_write'
-        group by trace_id
+        where role in ('core', 'kv_write')
+        group by trace_id, role
     ),
 
     launching as (select distinct trace_id from launches)
@@ -86,6 +86,8 @@ select
         then 'their operators ran before the trace begins: start recording before a step does'
         when not s.packed
         then 'shapes not recorded: profile the host too, with record_shapes=True'
+        when o.problem is not null
+        then o.problem
         when s.h_q is null or s.d_qk is null
         then
             'shapes not recorded: give --config config.json, or --capture, or profile without'
@@ -102,6 +104,10 @@ from kernel_shapes as s
 join kernel_leads as k using (trace_id, lead_event_id)
 join attention_names as n on n.trace_id = k.trace_id and n.name = k.name
 join raw_facts as f on f.trace_id = k.trace_id
-left join written as t on t.trace_id = k.trace_id
+left join
+    paired as t
+    on t.trace_id = k.trace_id
+    and t.role = if(n.q_dtype is null and n.role = 'kv_write', 'core', 'kv_write')
+left join foreign_configs as o on o.trace_id = k.trace_id
 left join launches as l on l.trace_id = k.trace_id and l.event_id = k.lead_event_id
 left join launching as h on h.trace_id = k.trace_id

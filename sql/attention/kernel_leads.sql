@@ -84,5 +84,5 @@ select
     ) as expands,
     coalesce(k.latent, coalesce(g.latent, a.latent, false) and not expands) as latent
 from leads as k
-left join trace_geometry as g on g.trace_id = k.trace_id and g.layer_no = k.layer_no
+left join layer_geometry as g on g.trace_id = k.trace_id and g.layer_no = k.layer_no
 left join model_geometry as a on a.trace_id = k.trace_id

@@ -92,6 +92,8 @@ select
         then 'kernel name'
         when mask in ('topk', 'window')
         then 'config'
+        when mask = 'causal_br' and h_q is not null and not layered
+        then 'config'
         when mask = 'causal_br'
         then 'family'
         else 'assumed'

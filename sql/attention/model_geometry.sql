@@ -28,5 +28,5 @@ select
     if(count(distinct top_k) = 1, any_value(top_k), null) as top_k,
     bool_and(latent) as latent,
     any_value(dtype) as dtype
-from trace_geometry
+from layer_geometry
 group by trace_id

@@ -23,23 +23,23 @@ select
     trace_id,
     op_no,
     operation,
-    -- Lengths may be any number that a file has, so they are not cast to integers.
+    -- Sizes may be any number that a file has: none is cast to an integer, none fills a line.
     concat_ws(
         ' ',
-        if(batch > 1, printf('B%.0f', batch), null),
-        if(h_kv < h_q, printf('H%.0f/%.0f', h_q, h_kv), printf('H%.0f', h_q)),
+        if(batch > 1, printf('B%.12g', round(batch)), null),
+        if(h_kv < h_q, printf('H%.12g/%.12g', h_q, h_kv), printf('H%.12g', round(h_q))),
         case
             when packed
-            then printf('T%.0f', n_q)
+            then printf('T%.12g', round(n_q))
             when n_kv <> n_q
-            then printf('N%.0fx%.0f', n_q, n_kv)
-            else printf('N%.0f', n_q)
+            then printf('N%.12gx%.12g', round(n_q), round(n_kv))
+            else printf('N%.12g', round(n_q))
         end,
-        if(d_v <> d_qk, printf('d%.0f/%.0f', d_qk, d_v), printf('d%.0f', d_qk)),
+        if(d_v <> d_qk, printf('d%.12g/%.12g', d_qk, d_v), printf('d%.12g', round(d_qk))),
         if(kv_dtype <> q_dtype, q_dtype || '/' || kv_dtype, q_dtype),
         case
             when mask = 'window'
-            then coalesce(printf('window %.0f', window_size), 'window')
+            then coalesce(printf('window %.12g', round(window_size)), 'window')
             when starts_with(mask, 'causal')
             then 'causal'
             when mask not in ('dense', 'unknown')
@@ -56,11 +56,12 @@ select
     bound,
     if(
         bound = 'compute',
-        printf('%.1f TFLOPS', tflops),
+        printf(if(tflops < 1e6, '%.1f TFLOPS', '%.3g TFLOPS'), tflops),
         if(bound = 'memory', printf('%.2f TB/s', tb_s), null)
     ) as achieved,
-    efficiency_pct,
-    floor_efficiency_pct,
+    -- What is no efficiency but an error of millions of percent is named in the note alone.
+    if(efficiency_pct < 1e6, efficiency_pct, null) as efficiency_pct,
+    if(floor_efficiency_pct < 1e6, floor_efficiency_pct, null) as floor_efficiency_pct,
     floor_kind,
     formula,
     concat_ws('; ', 'assumed: ' || mask_assumption, problem) as note

@@ -1,0 +1,18 @@
+-- One row a layer of a trace's config: its attention. None where kernels tell by their names that
+-- the config is of another model.
+-- grain: trace_id, layer_no
+-- keep: yes
+--
+-- trace_id     VARCHAR  -  the trace
+-- layer_no     BIGINT   -  the layer
+-- h_q          DOUBLE   -  query heads
+-- h_kv         DOUBLE   -  key and value heads
+-- d_qk         DOUBLE   -  head size of query and key
+-- d_v          DOUBLE   -  head size of value
+-- window_size  DOUBLE   -  keys of its window; NULL without one
+-- top_k        DOUBLE   -  keys that sparse attention chooses
+-- latent       BOOLEAN  -  key and value are one compressed tensor
+-- wide_d_qk    DOUBLE   -  head size of query and key where compressed keys are expanded
+-- wide_d_v     DOUBLE   -  head size of value, alike
+-- dtype        VARCHAR  -  type of activations
+select * from trace_geometry where trace_id not in (select trace_id from foreign_configs)
