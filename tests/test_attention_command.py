@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,32 @@ def test_many_passes_are_left_to_formats_for_programs(store: Path, tmp_path: Pat
     assert len(re.findall(r"^pass +\d+ ", printed, re.MULTILINE)) < 25
     shares = answer(command(store, "attention", path, "--format", "json"))["shares"]
     assert [row["scope"] for row in shares].count("pass") == 25
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "code"),
+    [
+        ('{"traceEvents": 5}', (), ExitCode.BAD_INPUT),
+        (None, (), ExitCode.USAGE),
+        (TRACE.read_bytes(), ("--baseline", "absent.json"), ExitCode.USAGE),
+    ],
+)
+def test_an_analysis_that_fails_leaves_files_that_say_so_and_no_finding(
+    tmp_path: Path, text: str | bytes | None, other: tuple[str, ...], code: ExitCode
+) -> None:
+    trace = tmp_path / "one.json"
+    if text is not None:
+        trace.write_bytes(text.encode() if isinstance(text, str) else text)
+    findings, metrics = tmp_path / "findings.md", tmp_path / "metrics.json"
+    findings.write_text("# Findings of an older run\n", encoding="utf-8")
+    files = ("--findings", findings, "--metrics", metrics)
+    result = command(tmp_path / "store", "attention", trace, *other, *files)
+    assert result.exit_code == code
+    said = findings.read_text(encoding="utf-8")
+    assert "Status: ERROR" in said.splitlines()
+    assert "###" not in said
+    content = json.loads(metrics.read_text(encoding="utf-8"))
+    assert content["status"] == "ERROR"
+    assert content["error"] in result.stderr
+    checked = command(tmp_path / "store", "attention", "--validate", findings, *files[2:])
+    assert checked.exit_code == ExitCode.OK

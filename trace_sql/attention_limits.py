@@ -102,16 +102,18 @@ def launch_way(operation: Operation) -> str:
 def tiles_insight(operation: Operation) -> str:
     """Return how much of the GPU a call leaves idle."""
     facts = operation["analysis"]
-    tiles, units = facts["tiles"] or 0, facts["units"] or 1
-    if tiles < units:
+    blocks, units = facts["n_blocks"], facts["units"] or 1
+    parts = blocks or facts["tiles"] or 0
+    what = count(parts, "thread block" if blocks else "tile")
+    if parts < units:
+        has = f"A launch has {what}" if blocks else f"A call has about {what} of work"
         return (
-            f"A call has about {count(tiles, 'tile')} of work for {units} compute units, so"
-            f" {percent(100 - 100 * tiles / units)} of the GPU stays idle while it runs:"
-            f" {rate(operation)}."
+            f"{has} for {units} compute units, so {percent(100 - 100 * parts / units)} of the GPU"
+            f" stays idle while it runs: {rate(operation)}."
         )
     return (
-        f"The {count(tiles, 'tile')} of a call need {-(-tiles // units):.0f} rounds on {units}"
-        f" compute units and leave the last one mostly empty: {rate(operation)}."
+        f"The {what} of a {'launch' if blocks else 'call'} need {-(-parts // units):.0f} rounds on"
+        f" {units} compute units and leave the last one mostly empty: {rate(operation)}."
     )
 
 
@@ -125,12 +127,10 @@ def tiles_action(_: Operation) -> str:
 
 def tiles_reason(operation: Operation) -> str:
     """Return what whole rounds of tiles take."""
-    blocks = operation["analysis"]["n_blocks"]
-    launched = f" A launch has {count(blocks, 'thread block')}." if blocks else ""
     return (
         "Assuming tiles of 128 queries, whole rounds of them take"
         f" {micros(per_call(operation, 'tile_us'))} at the peak, where the work itself is worth"
-        f" {roof(operation)}. The call takes {mean(operation)}.{launched}"
+        f" {roof(operation)}. The call takes {mean(operation)}."
     )
 
 
@@ -138,7 +138,7 @@ def tiles_way(operation: Operation) -> str:
     """Return how to split it."""
     return (
         "Choose an attention kernel that splits keys where queries are few, or raise the batch; the"
-        f" grid of {top(operation)} in a kernel profile shows whether it helped."
+        f" launch grid of {top(operation)} shows whether it helped."
     )
 
 
@@ -262,7 +262,7 @@ def bandwidth_way(operation: Operation) -> str:
     """Return how to get more of the bandwidth."""
     if decodes(operation):
         kv = operation["perf_params"]["kv_dtype"] or ""
-        eight = "" if kv.startswith("fp8") else " An 8-bit cache would halve the bytes."
+        eight = " An 8-bit cache would halve the bytes." if kv in ("bf16", "fp16") else ""
         return (
             "Raise the number of requests a step until bandwidth stops growing, then profile the"
             f" kernel's loads.{eight}"

@@ -129,8 +129,12 @@ def also(lead: Operation, operation: Operation) -> str:
     known = f", {words}" if words and words != shape_words(lead) else ""
     reached = share(operation)
     rated = "" if reached is None else f", at {percent(reached)} of the roofline"
+    beside = _beside(lead, operation)
+    calls = f"{operation['count']:,}"
+    if not beside.startswith("its calls"):
+        calls = count(operation["count"], "call")
     return (
-        f"Also {count(operation['count'], 'call')} of {_beside(lead, operation)}{known}:"
+        f"Also {calls} of {beside}{known}:"
         f" {micros(operation['analysis']['mean_us'])} each,"
         f" {of_wall(operation)} of wall time{rated}."
     )
@@ -194,7 +198,8 @@ def _parts(operation: Operation) -> list[str]:
         for kernel, part in zip(kernels[:3], parts_of(kernels), strict=False)
     ]
     rest = f", {len(kernels) - 3} more the rest" if len(kernels) > 3 else ""
-    return [f"Their kernel time is {listed(shown)}{rest}."]
+    whose = "Its" if operation["count"] == 1 else "Their"
+    return [f"{whose} kernel time is {listed(shown)}{rest}."]
 
 
 def _band(operation: Operation) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +100,11 @@ def attention(
     from trace_sql.hardware import choose_gpu
 
     full = output_format in ("json", "csv")
-    with _opened(context, trace, baseline, choose_gpu(gpu, peak), options) as (session, other):
+    hardware = choose_gpu(gpu, peak)
+    with (
+        _failing(findings, metrics, "standalone" if baseline is None else "comparative"),
+        _opened(context, trace, baseline, hardware, options) as (session, other),
+    ):
         db, trace_id = session.db, session.trace_id
         if other is None:
             tables = attention_tables(db, trace_id, full=full)
@@ -120,8 +124,8 @@ def attention(
         if output_format == "csv":
             say("CSV holds one table, the first; --format json has all")
         say(coverage(db, trace_id))
-        if findings is not None or metrics is not None:
-            _write(db, trace_id, other, findings, metrics)
+        texts = _texts(db, trace_id, other, findings, metrics)
+    _write(texts)
 
 
 @contextmanager
@@ -161,12 +165,30 @@ def _opened(
                 say(f"warning: {warning}")
 
 
-def _write(
+@contextmanager
+def _failing(findings: Path | None, metrics: Path | None, scope: str) -> Iterator[None]:
+    """Where the analysis fails, leave files that say so in place of older ones, and no finding."""
+    try:
+        yield
+    except TraceSqlError as error:
+        if findings is not None or metrics is not None:
+            from trace_sql.attention_findings import findings_text
+            from trace_sql.attention_metrics import error_metrics, metrics_text
+
+            content = error_metrics(str(error), scope)
+            texts = ((metrics, metrics_text(content)), (findings, findings_text(content)))
+            with suppress(TraceSqlError):
+                _write([(path, text) for path, text in texts if path is not None])
+        raise
+
+
+def _texts(
     db: Database, trace_id: str, other: str | None, findings: Path | None, metrics: Path | None
-) -> None:
-    """Write findings and what they stand on, of one trace or of two compared."""
+) -> list[tuple[Path, str]]:
+    """Return findings and what they stand on, of one trace or of two compared, with their files."""
+    if findings is None and metrics is None:
+        return []
     from trace_sql.attention_metrics import metrics_text
-    from trace_sql.checklist import write_text
 
     if other is None:
         from trace_sql.attention_findings import findings_text
@@ -178,12 +200,16 @@ def _write(
         from trace_sql.comparison_metrics import comparison_metrics
 
         content, told = comparison_metrics(db, trace_id, other), comparison_text
-    if metrics is not None:
-        write_text(metrics, metrics_text(content))
-        say(f"wrote {metrics}")
-    if findings is not None:
-        write_text(findings, told(content))
-        say(f"wrote {findings}")
+    texts = [] if metrics is None else [(metrics, metrics_text(content))]
+    return texts if findings is None else [*texts, (findings, told(content))]
+
+
+def _write(texts: Sequence[tuple[Path, str]]) -> None:
+    from trace_sql.checklist import write_text
+
+    for path, text in texts:
+        write_text(path, text)
+        say(f"wrote {path}")
 
 
 _OF_THE_MODEL = ("config", "profile", "num_layers")

@@ -78,6 +78,11 @@ def _opening(metrics: Metrics) -> list[str]:
     ]
     if both:
         paragraphs.append(_together(both))
+    else:
+        paragraphs.append(
+            "No kind of calls is in both, so nothing is compared: calls match by shape, types, mask"
+            " and phase."
+        )
     if both and not metrics["category_findings"]:
         paragraphs.append(
             "No finding: being like trace 2 would not be worth 0.5 % of the wall time of trace 1 in"

@@ -99,7 +99,7 @@ select
         concat_ws(
             '; ',
             no_work,
-            if(gpu is null or (flops > 0 and no_work is null), no_peak, null),
+            if(no_work is null and (gpu is null or flops > 0), no_peak, null),
             if(busy_us is null, 'its activities have no time', null),
             if(
                 efficiency_pct > 110,
