@@ -239,6 +239,37 @@ def test_a_config_tells_the_heads_that_were_not_recorded(
         assert (call["flops"], call["bytes"]) == (operations, size), case
 
 
+@pytest.mark.parametrize(
+    ("ratio", "mask", "seen"),
+    [
+        (0, "window", 128),
+        # Of 500 blocks of 4 keys, 256 are chosen; blocks of 128 are read all.
+        (4, "topk", 128 + 256),
+        (128, "topk", 128 + 16),
+    ],
+)
+@pytest.mark.parametrize("way", ["operator", "kernels"])
+def test_compressed_keys_stand_beside_a_window(
+    tmp_path: Path, way: str, ratio: int, mask: str, seen: int
+) -> None:
+    config = {
+        "architectures": ["DeepseekV4ForCausalLM"],
+        **{"model_type": "deepseek_v4", "num_hidden_layers": 2, "hidden_size": 4096},
+        **{"num_attention_heads": 64, "num_key_value_heads": 1, "head_dim": 512},
+        **{"qk_rope_head_dim": 64, "q_lora_rank": 1024, "o_lora_rank": 1024, "index_topk": 256},
+        **{"sliding_window": 128, "compress_ratios": [ratio] * 2, "torch_dtype": "bfloat16"},
+    }
+    name = "aiter::v4_attention_with_output" if way == "operator" else "aiter::v4_step"
+    tape = Tape("AMD Instinct MI300X", shapes=False)
+    tape.step(sglang_step("DECODE", [(1, 2000)] * 32), op(name, "pa_decode_sparse_kernel"))
+    (call,) = tape.ask(tmp_path, CALLS, config=config)
+    assert (call["evidence"], call["mask"], call["mask_source"]) == (way, mask, "config")
+    assert (call["h_q"], call["h_kv"], call["latent"]) == (64, 1, True)
+    assert call["flops"] == 32 * 64 * seen * 2 * (512 + 512)
+    # One tensor is key and value.
+    assert call["bytes"] == 32 * (64 * (512 + 512) + seen * 512) * 2
+
+
 def test_without_a_config_a_call_says_what_would_tell(tmp_path: Path) -> None:
     tape = Tape(shapes=False)
     tape.step(*CASES["decode"][:2])

@@ -86,6 +86,7 @@ BASE_TABLES: dict[str, dict[str, str]] = {
         "d_v": "DOUBLE",
         "window_size": "DOUBLE",
         "top_k": "DOUBLE",
+        "block_size": "DOUBLE",
         "latent": "BOOLEAN",
         "wide_d_qk": "DOUBLE",
         "wide_d_v": "DOUBLE",

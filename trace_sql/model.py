@@ -197,9 +197,9 @@ def geometry_rows(model: Model) -> list[tuple[int | bool | str | None, ...]]:
     """Return the rows of `trace_geometry`, without their trace: the attention of each layer.
 
     Layer, heads of query and of key and value, head size of query and of value, keys of a window,
-    keys that sparse attention chooses, whether key and value are one compressed tensor (then the
-    sizes are those of its space, in which a decode step works), head sizes of query and value where
-    it is expanded, as prefill does, and the type of activations.
+    keys that sparse attention chooses, keys of a compressed block, whether key and value are one
+    compressed tensor (then the sizes are those of its space, in which a decode step works), head
+    sizes of query and value where it is expanded, as prefill does, and the type of activations.
     """
     latent = model.kv_lora_rank is not None
     size = model.head_dim
@@ -210,27 +210,33 @@ def geometry_rows(model: Model) -> list[tuple[int | bool | str | None, ...]]:
     kv_heads = 1 if latent else model.kv_heads or model.heads
     nope, wide_v = (model.config.number(key) for key in ("qk_nope_head_dim", "v_head_dim"))
     wide = nope + (model.qk_rope_head_dim or 0) if latent and nope else None
+    dtype = _DTYPES.get(str(model.config.get("torch_dtype") or model.config.get("dtype")))
     return [
         (
-            layer.number,
-            model.heads,
-            kv_heads,
-            size,
-            size_v,
-            model.sliding_window if _WINDOWS & set(layer.roles) else None,
-            model.index_topk,
-            latent,
-            wide,
-            wide_v if wide else None,
-            _DTYPES.get(str(model.config.get("torch_dtype") or model.config.get("dtype"))),
+            *(layer.number, model.heads, kv_heads, size, size_v),
+            *_reach(model, layer),
+            latent or layer.compress_ratio in _BLOCKS,
+            *(wide, wide_v if wide else None, dtype),
         )
         for layer in model.layers
     ]
 
 
+def _reach(model: Model, layer: Layer) -> tuple[int | None, int | None, int | None]:
+    """Return the keys of a layer's window, those that it chooses, and how many are one block."""
+    if layer.compress_ratio in _BLOCKS:
+        chosen = model.index_topk if layer.compress_ratio == _CHOSEN else None
+        return model.sliding_window, chosen, layer.compress_ratio
+    window = model.sliding_window if _WINDOWS & set(layer.roles) else None
+    return window, model.index_topk, None
+
+
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _WINDOWS = {"SLIDING", "SWA", "SWA_ONLY"}
 """Roles of layers whose attention sees a window of keys and nothing else."""
+_CHOSEN = 4
+_BLOCKS = {0, _CHOSEN, 128}
+"""Keys that are compressed into one beside a window; of blocks of 4 some are chosen."""
 
 
 def _first(formulas: tuple[Formula, ...], config: Config, count: int = 0) -> int | None:

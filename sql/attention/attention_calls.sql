@@ -55,6 +55,7 @@
 -- shape_source       VARCHAR    -   operator, capture, kernel name, config, profile; NULL: no shape
 -- problem            VARCHAR    -   what is not known, and what would tell
 {% set sizes = "h_q h_kv d_qk d_v ctx_d_qk ctx_d_v latent shape_source problem" %}
+{% set others = "q_dtype kv_dtype o_dtype dtype_source window_size top_k" %}
 with
     known as (
         select 'operator' as way, operator_event_id as key_event_id, *
@@ -106,18 +107,12 @@ select
         {% for key in sizes.split() %}
             if(c.fills, c.{{ key }}, k.{{ key }}) as {{ key }},
         {% endfor %}
-        coalesce(k.q_dtype, if(c.fills, c.q_dtype, null)) as q_dtype,
-        coalesce(k.kv_dtype, if(c.fills, c.kv_dtype, null)) as kv_dtype,
-        coalesce(k.o_dtype, if(c.fills, c.q_dtype, null)) as o_dtype,
-        coalesce(k.dtype_source, if(c.fills, c.dtype_source, null)) as dtype_source,
+        {% for key in others.split() %}
+            coalesce(k.{{ key }}, c.{{ key }}) as {{ key }},
+        {% endfor %}
         k.packed or coalesce(c.fills, false) as packed,
-        if(k.mask = 'causal_br' and c.window_size > 0, 'window', k.mask) as mask,
-        coalesce(k.window_size, c.window_size) as window_size,
-        if(
-            k.window_size is null and c.tells and (c.window_size > 0 or k.mask = 'causal_br'),
-            'config',
-            k.mask_source
-        ) as mask_source
+        coalesce(c.mask, k.mask) as mask,
+        coalesce(c.mask_source, k.mask_source) as mask_source
     )
 from call_times as t
 join known as k using (trace_id, way, key_event_id)

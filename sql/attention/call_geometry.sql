@@ -6,9 +6,10 @@
 -- trace_id      VARCHAR  -  the trace
 -- call_no       BIGINT   -  the call
 -- fills         BOOLEAN  -  the recorded arguments tell no heads
--- tells         BOOLEAN  -  its arguments tell no mask, and the config whether its layer has a
--- window
--- window_size   DOUBLE   -  keys of that window
+-- mask          VARCHAR  -  window or topk, where its arguments tell none and the config does
+-- mask_source   VARCHAR  -  config, where that tells the mask
+-- window_size   DOUBLE   -  keys of that window; beside topk, of the one that is not compressed
+-- top_k         DOUBLE   -  keys, or blocks of them, that are chosen
 -- h_q           DOUBLE   -  query heads
 -- h_kv          DOUBLE   -  key and value heads
 -- d_qk          DOUBLE   -  head size of query and key
@@ -18,6 +19,7 @@
 -- latent        BOOLEAN  -  key and value are one compressed tensor
 -- q_dtype       VARCHAR  -  type of activations
 -- kv_dtype      VARCHAR  -  type of the cache
+-- o_dtype       VARCHAR  -  type of the output
 -- dtype_source  VARCHAR  -  kernel name (of those that write the cache) or config
 -- shape_source  VARCHAR  -  config; NULL where it does not tell all sizes
 -- problem       VARCHAR  -  what is not known or not certain
@@ -37,7 +39,13 @@ with
             c.h_q is null as fills,
             (c.mask_source = 'family' or c.mask = 'window')
             and (g.trace_id is not null or not m.layered) as tells,
-            if(tells, if(g.trace_id is null, m.window_size, g.window_size), null) as window_size,
+            c.mask = 'causal_br' as is_causal,
+            c.window_size is not null as has_window,
+            {% for size in ["window_size", "top_k", "block_size"] %}
+                case
+                    when tells then if(g.trace_id is null, m.{{ size }}, g.{{ size }})
+                end as {{ size }},
+            {% endfor %}
             {% for size in ["h_q", "h_kv", "d_qk", "d_v", "wide_d_qk", "wide_d_v"] %}
                 coalesce(g.{{ size }}, m.{{ size }}) as {{ size }},
             {% endfor %}
@@ -73,8 +81,16 @@ select
     trace_id,
     call_no,
     fills,
-    tells,
+    case
+        when block_size > 1 or (top_k > 0 and compresses and not expands)
+        then 'topk'
+        when window_size > 0
+        then 'window'
+    end as mask,
+    -- That there is no window is told, too.
+    if(tells and not has_window and (is_causal or mask is not null), 'config', null) as mask_source,
     window_size,
+    if(mask = 'topk', top_k, null) as top_k,
     h_q,
     if(expands, h_q, h_kv) as h_kv,
     if(expands, wide_d_qk, d_qk) as d_qk,
@@ -82,9 +98,10 @@ select
     if(mixes, wide_d_qk, null) as ctx_d_qk,
     if(mixes, wide_d_v, null) as ctx_d_v,
     compresses and not expands as latent,
-    q_dtype,
-    kv_dtype,
-    dtype_source,
+    if(fills, q_dtype, null) as q_dtype,
+    if(fills, kv_dtype, null) as kv_dtype,
+    if(fills, q_dtype, null) as o_dtype,
+    if(fills, dtype_source, null) as dtype_source,
     if(h_q is null or if(expands, wide_d_qk, d_qk) is null, null, 'config') as shape_source,
     case
         when shape_source is null

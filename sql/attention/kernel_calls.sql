@@ -71,7 +71,12 @@ select
         then 'config'
     end as dtype_source,
     s.mask,
-    if(s.mask = 'window', coalesce(k.window_size, k.any_window), null) as window_size,
+    case
+        when s.mask = 'window'
+        then coalesce(k.window_size, k.any_window)
+        when s.mask = 'topk' and k.block_size > 1
+        then k.window_size
+    end as window_size,
     if(s.mask = 'topk', k.top_k, null) as top_k,
     s.mask_source,
     cast(0 as double) as bias_elements,

@@ -24,6 +24,7 @@
 -- any_window      DOUBLE   -  keys of the one window that layers have
 -- layered         BOOLEAN  -  layers see windows of different sizes, and the layer is not known
 -- top_k           DOUBLE   -  keys that sparse attention chooses
+-- block_size      DOUBLE   -  keys that its layer compresses into one; 0: none
 -- dtype           VARCHAR  -  type of activations of the config
 -- expands         BOOLEAN  -  the config compresses key and value, this kernel has them expanded
 -- latent          BOOLEAN  -  key and value are one compressed tensor
@@ -74,11 +75,13 @@ select
     if(g.trace_id is null, a.window_size, g.window_size) as window_size,
     a.any_window,
     coalesce(g.trace_id is null and a.layered, false) as layered,
-    coalesce(g.top_k, a.top_k) as top_k,
+    if(g.trace_id is null, a.top_k, g.top_k) as top_k,
+    if(g.trace_id is null, a.block_size, g.block_size) as block_size,
     a.dtype,
     -- Of a config with compressed keys, kernels of prefill may have them expanded.
     coalesce(g.latent, a.latent, false)
     and k.latent is null
+    and coalesce(g.block_size, a.block_size) is null
     and not coalesce(
         if(k.head_dim is null, k.phase = 'decode', k.head_dim = coalesce(g.d_qk, a.d_qk)), false
     ) as expands,

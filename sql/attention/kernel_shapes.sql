@@ -75,7 +75,7 @@ select
         then 'window'
         when named_mask = 'causal'
         then 'causal_br'
-        when latent and top_k > 0
+        when block_size > 1 or (latent and top_k > 0)
         then 'topk'
         when window_size > 0
         then 'window'

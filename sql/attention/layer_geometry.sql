@@ -11,6 +11,7 @@
 -- d_v          DOUBLE   -  head size of value
 -- window_size  DOUBLE   -  keys of its window; NULL without one
 -- top_k        DOUBLE   -  keys that sparse attention chooses
+-- block_size   DOUBLE   -  keys that are compressed into one beside the window; 0: none
 -- latent       BOOLEAN  -  key and value are one compressed tensor
 -- wide_d_qk    DOUBLE   -  head size of query and key where compressed keys are expanded
 -- wide_d_v     DOUBLE   -  head size of value, alike

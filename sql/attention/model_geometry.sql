@@ -11,8 +11,9 @@
 -- wide_d_v     DOUBLE   -  head size of value, alike
 -- any_window   DOUBLE   -  keys of the window that layers have which have one
 -- window_size  DOUBLE   -  the same where every layer has one
--- layered      BOOLEAN  -  some layers have a window and others none, or another one
+-- layered      BOOLEAN  -  layers differ in their window, or in how they compress keys
 -- top_k        DOUBLE   -  keys that sparse attention chooses
+-- block_size   DOUBLE   -  keys that are compressed into one; 0: none
 -- latent       BOOLEAN  -  key and value are one compressed tensor
 -- dtype        VARCHAR  -  type of activations
 select
@@ -24,8 +25,15 @@ select
     if(count(window_size) = count(*), any_window, null) as window_size,
     any_window is null
     and count(window_size) > 0
-    or count(window_size) not in (0, count(*)) as layered,
-    if(count(distinct top_k) = 1, any_value(top_k), null) as top_k,
+    or count(window_size) not in (0, count(*))
+    or count(distinct block_size) > 1 as layered,
+    {% for size in ["top_k", "block_size"] %}
+        if(
+            count(distinct {{ size }}) = 1 and count({{ size }}) = count(*),
+            any_value({{ size }}),
+            null
+        ) as {{ size }},
+    {% endfor %}
     bool_and(latent) as latent,
     any_value(dtype) as dtype
 from layer_geometry

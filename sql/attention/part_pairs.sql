@@ -21,10 +21,13 @@ with
             m.* exclude (trace_id, call_no, part),
             p.sq / p.n as q,
             coalesce(p.sk, if(p.part = 'ctx', p.sq, null)) / p.n as k,
-            -- Chosen keys beside a window are blocks: of 4 keys, or all of 128.
+            -- Chosen keys beside a window are blocks: of 4 keys, or all of 128; queries in the
+            -- middle.
             if(
                 p.mask = 'topk' and p.window_size is not null,
-                p.sq * compressed_keys(k, p.window_size, if(p.top_k is null, 128, 4), p.top_k),
+                p.sq * compressed_keys(
+                    k - (q - 1) / 2, p.window_size, if(p.top_k is null, 128, 4), p.top_k
+                ),
                 p.n * mask_pairs(p.mask, q, k, p.window_size, p.top_k)
             ) as even,
             case
@@ -79,10 +82,10 @@ with
                 then own
                 when mask = 'block_sparse'
                 then null
-                when most is null
-                then causal
                 when even is not null
                 then greatest(least(even, hi), lo)
+                when most is null
+                then causal
             end as mid
         from sized
     )
