@@ -153,8 +153,8 @@ def _estimate_faults(
             continue
         method, bounds = expected
         own = [estimate for estimate in left if _is_of(estimate, operation)]
-        # Of operations of one name and time, efficiency tells which it is of.
-        own.sort(key=lambda estimate: not _is_as_efficient(estimate, operation))
+        # Several operations may have one name and time; numbers tell them apart.
+        own.sort(key=lambda estimate: estimate.get("op_no") != operation.get("op_no"))
         right = [
             estimate
             for estimate in own
@@ -231,12 +231,6 @@ def _is_of(estimate: dict[str, Any], operation: dict[str, Any]) -> bool:
         return False
     one, other = decimal(estimate.get("time_ms")), decimal(operation.get("time_ms"))
     return one is None or other is None or abs(one - other) <= Decimal("0.0011")
-
-
-def _is_as_efficient(estimate: dict[str, Any], operation: dict[str, Any]) -> bool:
-    efficiency = operation.get("efficiency")
-    told = efficiency.get("efficiency_percent") if isinstance(efficiency, dict) else None
-    return decimal(estimate.get("efficiency_pct")) == decimal(told)
 
 
 def _within(estimate: dict[str, Any], bounds: dict[str, tuple[Decimal, Decimal]]) -> bool:
