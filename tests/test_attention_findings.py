@@ -216,6 +216,12 @@ def test_each_cause_is_found_and_written_as_a_valid_file(cause: str) -> None:
     assert not re.search(r"\b(None|nan|inf)\b", text)
 
 
+@pytest.mark.parametrize(("us", "cause"), [(39.0, "launch"), (41.0, "compute")])
+def test_what_takes_tens_of_launches_is_not_short(us: float, cause: str) -> None:
+    (one,) = metrics_of([{**CAUSES["launch"], "us": us}])["operations"]
+    assert one["analysis"]["cause"] == cause
+
+
 def test_cards_of_several_causes_share_no_sentence() -> None:
     calls = [{**call, "operator": f"op_{cause}"} for cause, call in CAUSES.items()]
     text = written(metrics_of(calls))

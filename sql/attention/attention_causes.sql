@@ -58,7 +58,8 @@ select
         then 'unfused'
         when implementation = 'cache'
         then 'cache_write'
-        when floor_kind = 'launch' or core_us / n_calls < 2 * launch_us
+        -- What takes as long as tens of launches has another reason.
+        when core_us / n_calls < if(floor_kind = 'launch', 20, 2) * launch_us
         then 'launch'
         when copy_pct + fill_pct > 15
         then 'copies'

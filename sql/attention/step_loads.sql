@@ -64,7 +64,13 @@ with
             if(g_sq = g_n, g_sq, null) as g_sqsq,
             if(g_n = 0, 0, null) as g_sqsk,
             false as exact,
-            'the step tells no key lengths: profile with detailed step annotations' as note
+            case
+                when g_n > 0
+                then 'the step tells no key lengths: profile with detailed step annotations'
+                when c_n > 1
+                then 'no cached prefix and requests of equal length, as only their sum is told'
+                else 'no cached prefix, as key lengths are not told'
+            end as note
         from
             (
                 select distinct
