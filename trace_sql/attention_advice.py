@@ -67,8 +67,8 @@ def _unfused_reason(operation: Operation) -> str:
     return (
         f"A call is {count(facts['n_kernels'], 'kernel')}: matrix products take"
         f" {percent(facts['gemm_pct'])} of the time, the softmax {percent(facts['softmax_pct'])},"
-        f" and {percent(rest)} goes to scaling, masks and copies. All but the first read or write"
-        " scores, which grow with the square of the length."
+        f" and {percent(rest)} goes to scaling, masks and copies. Nearly all of them read or"
+        " write scores, which grow with the square of the length."
     )
 
 

@@ -199,8 +199,10 @@ def bandwidth_insight(operation: Operation) -> str:
     """Return how far reads are from the bandwidth."""
     moved = megabytes(operation)
     if decodes(operation):
+        cached = operation["classification"]["workload_profile"]["gen_bytes_ratio"] or 1
+        part = "nearly all" if cached > 0.95 else "most"
         return (
-            f"A call must read {moved}, nearly all of it cache, and gets {rate(operation)}:"
+            f"A call must read {moved}, {part} of it cache, and gets {rate(operation)}:"
             f" {mean(operation)}, where the bandwidth allows {roof(operation)}."
         )
     return (
@@ -238,7 +240,7 @@ def bandwidth_reason(operation: Operation) -> str:
             "Each request reads its own keys and values once for a single token or a few, so bytes"
             " set the least time, and requests of different lengths end at different times."
         )
-    else:
+    if not decodes(operation) or operation["perf_params"]["phase"] == "mixed":
         sentences += balance(operation)
     return " ".join(sentences)
 

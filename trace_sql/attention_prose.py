@@ -222,10 +222,16 @@ def _copies_around(operation: Operation) -> list[str]:
     before, behind = facts["n_before"] or 0, facts["n_behind"] or 0
     if before + behind < 0.5:
         return []
+    parts = [
+        f"{count(number, 'copy', 'copies')} of {what} size"
+        for number, what in ((before, "query, key or value"), (behind, "the output's"))
+        if number >= 0.05
+    ]
+    one = len(parts) == 1 and before + behind < 1.05
+    verb, be = ("stands", "is") if one else ("stand", "are")
     return [
-        f"Around a call stand {count(before, 'copy', 'copies')} of query, key or"
-        f" value size and {behind:.0f} of the output's, {micros(facts['wrapper_us'])} in all, that"
-        " are not in this time."
+        f"Around a call {verb} {listed(parts)}, {micros(facts['wrapper_us'])} in all, that {be} not"
+        " in this time."
     ]
 
 
@@ -294,7 +300,8 @@ _VARIANTS = tuple(f"variant {letter}" for letter in "ABCDEFGH")
 def _tuning(operation: Operation) -> list[str]:
     shape, facts = operation["perf_params"], operation["analysis"]
     sentences = []
-    if (facts["n_before"] or 0) + (facts["n_behind"] or 0) >= 0.5:
+    around = (facts["n_before"] or 0) + (facts["n_behind"] or 0)
+    if around >= 0.5 and shape["implementation"] != "unfused":
         sentences.append(
             "If the kernel takes strided tensors, drop the `.contiguous()` calls of the wrapper:"
             f" another {micros(facts['wrapper_us'])}."
