@@ -222,6 +222,18 @@ def test_what_takes_tens_of_launches_is_not_short(us: float, cause: str) -> None
     assert one["analysis"]["cause"] == cause
 
 
+@pytest.mark.parametrize(
+    ("bound", "needs"),
+    [
+        # 989.4 TFLOPS for 5 us, and a quarter of 5 us of 3.35 TB/s; or the reverse.
+        ("compute", "its bytes need 1.25 \u00b5s and its products 5.00 \u00b5s"),
+        ("memory", "its bytes need 5.00 \u00b5s and its products 1.25 \u00b5s"),
+    ],
+)
+def test_bytes_and_products_each_have_their_own_least_time(bound: str, needs: str) -> None:
+    assert needs in written(metrics_of([{**CAUSES["older"], "bound": bound}]))
+
+
 def test_cards_of_several_causes_share_no_sentence() -> None:
     calls = [{**call, "operator": f"op_{cause}"} for cause, call in CAUSES.items()]
     text = written(metrics_of(calls))

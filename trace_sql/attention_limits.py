@@ -117,11 +117,12 @@ def tiles_insight(operation: Operation) -> str:
     )
 
 
-def tiles_action(_: Operation) -> str:
+def tiles_action(operation: Operation) -> str:
     """Return to split the work further."""
     return (
         "Split the keys of a query over several workgroups, or put more heads or sequences into a"
-        " call."
+        f" call. Profile {top(operation)} for tile-size and wave-occupancy tuning: smaller tiles"
+        " fill more of the GPU."
     )
 
 
@@ -247,12 +248,16 @@ def bandwidth_reason(operation: Operation) -> str:
 
 def balance(operation: Operation) -> list[str]:
     """Return what bytes and products each need, of a call that is no decoding."""
-    flops, peak = operation["perf_params"]["flops"], operation["efficiency"]["resolved_peak_maf"]
+    shape, efficiency = operation["perf_params"], operation["efficiency"]
     sentences = []
-    if flops and peak:
-        products = flops / operation["count"] / peak / 1e6
+    times = [
+        shape[work] / operation["count"] / efficiency[f"resolved_peak_{peak}"] / 1e6
+        for work, peak in (("bytes", "hbm_bw"), ("flops", "maf"))
+        if shape[work] and efficiency[f"resolved_peak_{peak}"]
+    ]
+    if len(times) == 2:
         sentences.append(
-            f"At the peaks its bytes need {roof(operation)} and its products {micros(products)};"
+            f"At the peaks its bytes need {micros(times[0])} and its products {micros(times[1])};"
             f" neither explains {mean(operation)}."
         )
     if (operation["perf_params"]["n_q"] or 0) < 1024 and not operation["perf_params"]["packed"]:
