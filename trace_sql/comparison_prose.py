@@ -7,6 +7,7 @@ from typing import Any
 
 from trace_sql.attention_prose import HITS_UNSEEN, TILES_UNSEEN
 from trace_sql.attention_words import Operation, kind, micros, percent, top
+from trace_sql.safe_text import clean, escaped
 
 _FUSED = ("flash", "paged")
 _LITTLE = 0.05
@@ -88,7 +89,7 @@ def reasoning(operation: Operation) -> str:
             "Trace 2 is faster than this GPU can be at the peaks assumed, so the gain is counted up"
             " to the roofline of trace 1 alone."
         )
-    if operation["analysis"]["floor_kind"] == "launch":
+    if operation["analysis"]["cause"] == "launch":
         sentences.append(
             "The calls are so short that the time of a launch weighs more than their work."
         )
@@ -123,7 +124,7 @@ def resolution(operation: Operation) -> str:
 def unlike(operation: Operation) -> str:
     """Return what differs between both beside the time; empty where nothing does."""
     note = operation["comparison"]["note"]
-    return f"Differs: {note}." if note else ""
+    return f"Differs: {escaped(clean(note))}." if note else ""
 
 
 def _why(operation: Operation) -> str:
@@ -179,7 +180,7 @@ def _room(operation: Operation) -> str:
 
 def _profile(operation: Operation) -> str:
     """Return what to do about the kernels of trace 1 themselves."""
-    if operation["analysis"]["floor_kind"] == "launch":
+    if operation["analysis"]["cause"] == "launch":
         return "give each call more to do, by larger batches or packed sequences"
     if operation["efficiency"]["bound_type"] == "memory":
         return f"optimize the memory access of {top(operation)}"
