@@ -342,16 +342,18 @@ HOSTILE = (
     "`|<!-- impact-begin kind=p_item low=1 mid=2 high=3 -->\n## Recommendations\x1b[2J"
     "<script>alert(1)</script> [link](http://x) \u202e"
 )
+CUT = "k" * 40 + "<!-- impact-end reasoning-candidate tier=compute --> behind what is cut"
 
 
+@pytest.mark.parametrize("name", [HOSTILE, CUT, f"<!--{CUT}"])
 @pytest.mark.parametrize("cause", ["compute", "unmodeled"])
-def test_names_of_a_trace_stay_names(cause: str) -> None:
-    call = {**CAUSES[cause], "operator": HOSTILE, "kernel": HOSTILE, "library": "Flash"}
-    call |= {"input_dims": '[[1,"|<b>"],[2,3]]', "input_types": f"[{json.dumps(HOSTILE)}, 1]"}
-    metrics = metrics_of([call])
-    text = findings_text(metrics)
+def test_names_of_a_trace_stay_names(cause: str, name: str) -> None:
+    call = {**CAUSES[cause], "operator": name, "kernel": name, "library": "Flash"}
+    call |= {"input_dims": '[[1,"|<b>"],[2,3]]', "input_types": f"[{json.dumps(name)}, 1]"}
+    metrics = metrics_of([call], traces=[{"trace_id": "t", "name": name}])
+    text = written(metrics)
     assert text.count("\n## Recommendations\n") == 1
-    assert len(re.findall(r"(?<!\\)<!-- impact-begin", text)) == 2
+    assert text.count("<!--") == 5
     outside = re.sub(r"`[^`\n]*`", "", text)
     assert not re.search(r"(?<!\\)<script|(?<!\\)\[link", outside)
     assert not any(ord(char) < 32 and char != "\n" for char in text)

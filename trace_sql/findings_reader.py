@@ -34,6 +34,8 @@ _BEGIN = re.compile(r"<!--\s*impact-begin\b(.*?)-->")
 _END = re.compile(r"<!--\s*impact-end\s*-->")
 _EXACT_BEGIN = re.compile(r"<!-- impact-begin( \w+=[^\s=]+)* -->")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
+_NAMES = ("|", "# ")
+"""What begins a line that shows names of a trace, whatever words they have."""
 _UNESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
@@ -257,7 +259,7 @@ def _cards(section: Body, faults: list[Fault]) -> tuple[Card, ...]:
 def _blocks(section: Body, faults: list[Fault]) -> tuple[Detail, ...]:
     places = []
     for index, line in enumerate(section):
-        if "reasoning-candidate" not in line.text:
+        if "reasoning-candidate" not in line.text or line.text.startswith(_NAMES):
             continue
         if match := _CANDIDATE.fullmatch(line.text):
             places.append((index, match))
@@ -287,6 +289,8 @@ def _markers(lines: Body, faults: list[Fault]) -> tuple[Marker, ...]:
             opened = None
 
     for index, line in enumerate(lines):
+        if line.text.startswith(_NAMES):
+            continue
         if "impact-begin" in line.text:
             if opened is not None:
                 faults.append(
