@@ -270,6 +270,6 @@ def test_what_an_argument_should_tell_and_does_not_is_assumed(tmp_path: Path) ->
     )
     unknown, named, _ = tape.ask(tmp_path, CALLS)
     assert (unknown["mask"], unknown["mask_source"]) == ("dense", "assumed")
-    assert unknown["mask_assumption"] == "dense mask assumed"
+    assert unknown["mask_assumption"] == ("no mask, as nothing recorded tells another")
     assert (named["mask"], named["mask_source"]) == ("causal_br", "kernel name")
     assert named["flops"] == 2 * 2 * 2 * 16 * pairs(96, 96, causal_br) * 64

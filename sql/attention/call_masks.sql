@@ -48,7 +48,9 @@ select
                 when mask = 'topk' and top_k is null and window_size is null
                 then 'all keys, as the number of chosen ones is not recorded'
                 when mask_source = 'assumed'
-                then 'the mask ' || mask
+                then
+                    if(mask = 'dense', 'no mask', 'mask ' || mask)
+                    || ', as nothing recorded tells another'
                 when mask_source = 'family' and packed and starts_with(mask, 'causal')
                 then 'causal over all keys, as no window is recorded'
             end,
