@@ -217,11 +217,11 @@ _OF_THE_MODEL = ("config", "profile", "num_layers")
 
 def _check(findings: Path, metrics: Path | None, output_format: str) -> None:
     """Show what is wrong with a findings file; raises TraceSqlError where anything is."""
-    from trace_sql.findings_check import fault_table, validate
+    from trace_sql.findings_check import fault_table, validate, verdict_table
 
     result = validate(findings, metrics)
-    if result.faults or output_format in ("json", "csv"):
-        show([fault_table(result)], output_format)
+    told = result.faults or output_format in ("json", "csv")
+    show([fault_table(result) if told else verdict_table(result)], output_format)
     for what in result.unchecked:
         say(f"not checked: {what}")
     if result.faults:

@@ -102,6 +102,12 @@ def fault_table(validation: Validation) -> Table:
     return Table("faults", "", columns, rows)
 
 
+def verdict_table(validation: Validation) -> Table:
+    """Return what people see of a file without a fault."""
+    columns = (Column("verdict", "Verdict"), Column("n", "Findings"), Column("scope", "Scope"))
+    return Table("verdict", "", columns, [("valid", validation.n_findings, validation.scope)])
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")

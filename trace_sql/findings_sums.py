@@ -106,17 +106,14 @@ def _roofline_faults(operation: dict[str, Any], scope: str) -> Iterator[Fault]:
 
     The roofline of all calls is at least that of their sums, and at most the sum of both bounds.
     """
-    efficiency, shape = operation.get("efficiency"), operation.get("perf_params")
-    facts = operation.get("analysis")
-    if scope != "standalone" or not all(
-        isinstance(one, dict) for one in (efficiency, shape, facts)
-    ):
-        return
-    assert isinstance(efficiency, dict) and isinstance(shape, dict) and isinstance(facts, dict)
+    told = [operation.get(key) for key in ("efficiency", "perf_params", "analysis")]
+    efficiency, shape, facts = (one if isinstance(one, dict) else {} for one in told)
     percent, time = decimal(efficiency.get("efficiency_percent")), decimal(operation.get("time_ms"))
     rates = [decimal(efficiency.get(f"resolved_peak_{name}")) for name in ("maf", "hbm_bw")]
     work = [decimal(shape.get(name)) for name in ("flops", "bytes")]
-    if facts.get("n_rated") != operation.get("count") or percent is None or not time:
+    if scope != "standalone" or facts.get("n_rated") != operation.get("count"):
+        return
+    if percent is None or not time:
         return
     parts = [
         amount / rate / 10**9
