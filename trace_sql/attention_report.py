@@ -225,5 +225,7 @@ def _check(findings: Path, metrics: Path | None, output_format: str) -> None:
     for what in result.unchecked:
         say(f"not checked: {what}")
     if result.faults:
-        raise TraceSqlError(f"{findings}: {len(result.faults)} faults; mend them and check again")
-    say(f"{findings}: valid, {result.n_findings} findings ({result.scope})")
+        number = f"{len(result.faults)} fault{'s' if len(result.faults) != 1 else ''}"
+        raise TraceSqlError(f"{findings}: {number}; mend and check again")
+    number = f"{result.n_findings} finding{'s' if result.n_findings != 1 else ''}"
+    say(f"{findings}: valid, {number} ({result.scope})")
