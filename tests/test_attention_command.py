@@ -160,7 +160,7 @@ def test_the_validator_is_a_command(store: Path, tmp_path: Path) -> None:
     wrong.write_text("## Detailed Analysis\n\n## Recommendations\n", encoding="utf-8")
     result = command(store, "attention", "--validate", wrong)
     assert result.exit_code == ExitCode.FAILED
-    assert re.search(r"\d+ faults", result.stderr)
+    assert re.search(r"\d+ faults?;", result.stderr)
 
 
 @NO_TRACES
