@@ -13,13 +13,14 @@ from functools import cache
 from random import Random
 from typing import Any
 
-import duckdb
 import pytest
 
 from fixtures import Made, Row, Scenario, kind, make
 from fixtures.scenario import Tamper
+from trace_sql import engine
 from trace_sql.analysis import create_table
 from trace_sql.base_tables import BASE_TABLES
+from trace_sql.macros import make_macros
 from trace_sql.parameters import parameters
 from trace_sql.store import Settings
 from trace_sql.views import load_views, render, sources
@@ -151,13 +152,15 @@ def split_all(cases: Sequence[Case], mades: Sequence[Made] | None = None) -> lis
         start = min((event["ts"] for event in made.events), default=0)
         fact = {"trace_id": trace_id, "name": trace_id, "min_ts_ns": start}
         rows["raw_facts"].append(tuple(fact.get(column) for column in BASE_TABLES["raw_facts"]))
-    with contextlib.closing(duckdb.connect()) as connection:
+    with contextlib.closing(engine.open_database()) as connection:
+        macros: set[str] = set()
         for table, columns in BASE_TABLES.items():
             create_table(connection, table, columns, [])
             fill(connection, table, columns, rows[table])
         for name in in_order("activity_layers", "passes", "trace_verdicts"):
             view = load_views()[name]
             what = "table" if view.keep else "view"
+            make_macros(connection, view.text, macros)
             connection.execute(f"create {what} {name} as {render(view, values)}")
         places: dict[str, dict[int, Any]] = {}
         for trace_id, event_id, *place in connection.execute(
