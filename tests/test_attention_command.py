@@ -224,3 +224,17 @@ def test_an_analysis_that_fails_leaves_files_that_say_so_and_no_finding(
     assert content["error"] in result.stderr
     checked = command(tmp_path / "store", "attention", "--validate", findings, *files[2:])
     assert checked.exit_code == ExitCode.OK
+
+
+def test_a_peak_that_nobody_measured_is_the_datasheet_s(store: Path, tmp_path: Path) -> None:
+    findings = tmp_path / "findings.md"
+    options = ["--config", CONFIG, "--peak", "measured", "--findings", findings]
+    told = {}
+    for gpu in ("H100 SXM", "T4"):
+        result = command(store, "attention", TRACE, "--gpu", gpu, *options)
+        told[gpu] = (result.stderr, findings.read_text(encoding="utf-8"))
+    assert ", measured peaks" in told["H100 SXM"][0]
+    assert "as large matrix products reach it" in told["H100 SXM"][1]
+    assert ", datasheet peaks" in told["T4"][0]
+    assert "as large matrix products reach it" not in told["T4"][1]
+    assert "the datasheet peaks of T4" in told["T4"][1]

@@ -115,18 +115,19 @@ def _against(metrics: Mapping[str, Any]) -> str:
     told = f"{hardware['gpu']}, {_SOURCES.get(hardware['gpu_source'], hardware['gpu_source'])}"
     if not rated:
         return f"The GPU is {told}. No call has a roofline to hold against its peaks."
-    peaks = sorted(
-        {
-            f"{one['efficiency']['resolved_peak_maf']:,.0f} TFLOPS"
-            f" ({(one['efficiency']['compute_spec'] or '').removeprefix('matrix_')})"
-            for one in rated
-            if one["efficiency"]["resolved_peak_maf"] is not None
-        }
-    )
+    # Asked for measured peaks, those that nobody measured are the datasheet's all the same.
+    measured = {
+        f"{one['resolved_peak_maf']:,.0f} TFLOPS"
+        f" ({(one['compute_spec'] or '').removeprefix('matrix_')})": one["peak_kind"] == "measured"
+        for one in (operation["efficiency"] for operation in rated)
+        if one["resolved_peak_maf"] is not None
+    }
+    peaks = sorted(measured)
     bandwidth = metrics["category_specific"]["peak_hbm_bw_tbs"]
     rates = [f"{bandwidth:.2f} TB/s"] if bandwidth else []
-    if hardware["peak"] == "measured":
-        peaks = [f"{peak} as large matrix products reach it" for peak in peaks]
+    if any(measured.values()):
+        words = {True: "as large matrix products reach it", False: "from the datasheet"}
+        peaks = [f"{peak} {words[measured[peak]]}" for peak in peaks]
         rates = [f"{rate} from the datasheet" for rate in rates]
     else:
         told = f"the datasheet peaks of {told}"

@@ -27,9 +27,12 @@ def coverage(db: Database, trace_id: str) -> str:
     """Return the line that says what the figures stand on: GPU, peak, and kernels left out."""
     gpus = db.query("from trace_gpus where trace_id = ?", [trace_id]).dicts()
     kernels = db.query("from attention_coverage where trace_id = ?", [trace_id]).dicts()
+    kinds = "select distinct peak_kind from attention_ops where trace_id = ? and peak_kind <> ''"
+    used = {kind for (kind,) in db.query(kinds, [trace_id]).rows}
     gpu = gpus[0] if gpus else {}
     parts = [
-        f"GPU {gpu['gpu']} (from {gpu['gpu_source']}), {gpu['peak']} peaks"
+        f"GPU {gpu['gpu']} (from {gpu['gpu_source']}),"
+        f" {' and '.join(sorted(used)) or gpu['peak']} peaks"
         if gpu.get("gpu")
         else f"GPU not known, so no efficiencies: {gpu.get('problem') or 'give --gpu NAME'}"
     ]
