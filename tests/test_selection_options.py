@@ -23,6 +23,13 @@ def test_phase(run: Run, demo: str) -> None:
     assert [row["pass_no"] for row in decode] == list(range(1, 8))
 
 
+@pytest.mark.parametrize("name", ["attention", "anchors", "devices"])
+def test_phase_where_it_selects_nothing(name: str, run: Run, demo: str) -> None:
+    result = run(name, demo, "--phase", "decode")
+    assert "--phase decode selects nothing here" in result.stderr
+    assert run(name, demo).stdout == result.stdout
+
+
 def test_from_and_to(run: Run, demo: str) -> None:
     passes = answer(run("perfetto", demo, "--format", "json"))
     cut = ["--from", f"{passes[2]['start_s']:.9f}", "--to", f"{passes[4]['end_s']:.9f}"]

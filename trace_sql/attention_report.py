@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trace_sql.command import FILE, FORMAT, Session, open_store, say, selection_options, show
+from trace_sql.command import (
+    FILE,
+    FORMAT,
+    Session,
+    open_store,
+    say,
+    say_all_phases,
+    selection_options,
+    show,
+)
 from trace_sql.errors import TraceSqlError, UsageError
 
 if TYPE_CHECKING:
@@ -101,6 +110,7 @@ def attention(
 
     full = output_format in ("json", "csv")
     hardware = choose_gpu(gpu, peak)
+    say_all_phases(options)
     with (
         _failing(findings, metrics, "standalone" if baseline is None else "comparative"),
         _opened(context, trace, baseline, hardware, options) as (session, other),

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,9 +229,8 @@ def open_store(context: click.Context, memory_limit: int | None = None) -> Store
     except RuntimeError:
         raise UsageError("you have no home folder; name one with --store FOLDER") from None
     if utf8(str(folder)) != str(folder):
-        raise UsageError(
-            f"{folder}: DuckDB opens no folder whose name is not UTF-8; choose another"
-        )
+        what = "DuckDB opens no folder whose name is not UTF-8; choose another"
+        raise UsageError(f"{folder}: {what}")
     strict = context.meta.get(_STRICT_KEY, False)
     return Store(folder, strict=strict, memory_limit=memory_limit)
 
@@ -318,6 +317,12 @@ def say(text: str) -> None:
     if sys.stdout is not None:
         sys.stdout.flush()
     click.echo(readable(utf8(text)), err=True)
+
+
+def say_all_phases(options: Mapping[str, Any]) -> None:
+    """Say that `--phase`, where it was given, selects nothing of what the command shows."""
+    if phase := options.get("phase"):
+        say(f"--phase {phase} selects nothing here: what follows is of all phases")
 
 
 def fail(text: str, code: int) -> NoReturn:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from trace_sql.command import FORMAT, opened, say, selection_options, show
+from trace_sql.command import FORMAT, opened, say, say_all_phases, selection_options, show
 
 
 @click.command()
@@ -26,6 +26,7 @@ def anchors(context: click.Context, /, trace: str, output_format: str, **options
     """
     from trace_sql.evidence import anchor_report
 
+    say_all_phases(options)
     with opened(context, trace, options) as session:
         text = anchor_report(session.db, session.trace_id, output_format)
     click.echo(text, nl=False)
@@ -49,6 +50,7 @@ def devices(context: click.Context, /, trace: str, output_format: str, **options
     """
     from trace_sql.evidence import device_tables
 
+    say_all_phases(options)
     with opened(context, trace, options) as session:
         tables = device_tables(session.db, session.trace_id)
         show(tables, output_format)
