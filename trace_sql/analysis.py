@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,9 @@ from trace_sql.literal import sql_string
 from trace_sql.macros import make_macros
 from trace_sql.plan import fingerprint, make_plan, settings_key
 from trace_sql.side_by_side import side_by_side
+from trace_sql.statements import statement
 from trace_sql.store import Settings, Store, TraceEntry
-from trace_sql.views import View, load_views, sources
+from trace_sql.views import View, load_views, ordered, sources
 from trace_sql.work_folder import make_work_folder
 
 STORED_TABLES = ("trace_settings", "trace_columns")
@@ -88,10 +89,11 @@ class Analysis:
             f"create view raw_facts as select {columns} from read_parquet([{facts}])"
         )
 
-    def provide(self, names: Sequence[str]) -> None:
+    def provide(self, names: Sequence[str], unless: str | None = None) -> None:
         """Make the stored views and tables `names`, and whatever lies on the way to them.
 
-        Raises what `parameters` raises, and TraceSqlError where the store cannot be written.
+        Where `unless`, one of them, has rows, some of the others may not be made. Raises what
+        `parameters` raises, and TraceSqlError where the store cannot be written.
         """
         with self._writing():
             if any(not self._is_stored(name) for name in names if name not in self.made):
@@ -101,9 +103,14 @@ class Analysis:
                     self._view_result(self.connection, name)
                     self.made.add(name)
             views = self._to_make([name for name in names if name in load_views()])
-            self.made.update(view.name for view in views)
             make_macros(self.connection, " ".join(view.text for view in views), self.made)
-            side_by_side(self.workspace.cursor, views, self._make)
+
+            def make(connection: engine.DuckDBPyConnection, view: View) -> bool:
+                self._make(connection, view)
+                self.made.add(view.name)
+                return view.name != unless or not _has_rows(connection, unless)
+
+            side_by_side(self.workspace.cursor, views, make, unless)
 
     def close(self) -> None:
         """Wait until all is written and drop the workspace; raises TraceSqlError as `provide`."""
@@ -153,9 +160,7 @@ class Analysis:
         if self._is_stored(view.name):
             self._view_result(connection, view.name)
             return
-        kind = "table" if view.keep else "view"
-        sql = (self._templates or {}).get(view.name, view.text)
-        connection.execute(f"create {kind} {view.name} as {sql}")
+        connection.execute(statement(_creation(view, self._templates or {})))
         if view.keep == "store":
             self._write(view.name)
 
@@ -214,6 +219,21 @@ def analysed(store: Store, entry: TraceEntry, settings: Settings, names: Sequenc
     return folder
 
 
+def creations(settings: Settings, targets: Iterable[str]) -> Iterator[str]:
+    """Yield the statements that make `targets` where nothing is stored, with what they read.
+
+    Raises what `parameters` raises.
+    """
+    templates = make_plan("", settings).sql
+    for view in ordered(targets):
+        yield _creation(view, templates)
+
+
+def _creation(view: View, templates: Mapping[str, str]) -> str:
+    kind = "table" if view.keep else "view"
+    return f"create {kind} {view.name} as {templates.get(view.name, view.text)}"
+
+
 def create_table(
     connection: engine.DuckDBPyConnection,
     name: str,
@@ -234,6 +254,10 @@ def create_table(
         f" from (select unnest(from_json(?::VARCHAR, {kinds})) as one)",
         [text],
     )
+
+
+def _has_rows(connection: engine.DuckDBPyConnection, name: str) -> bool:
+    return connection.execute(f"select 1 from {name} limit 1").fetchone() is not None
 
 
 def _folder(entry: TraceEntry, settings: Settings) -> Path:

@@ -155,11 +155,10 @@ def _opened(
     engine.open_early()
     from trace_sql.database import Database
     from trace_sql.evidence import file_warnings
-    from trace_sql.selection import find_trace, settings_from
+    from trace_sql.selection import choose, find_trace, settings_from
 
     store = open_store(context)
-    trace_id = find_trace(store, trace)
-    settings = store.settings(trace_id).merged(settings_from(store, options))
+    trace_id, settings = choose(store, trace, options)
     traces = {trace_id: settings}
     other = None if baseline is None else find_trace(store, baseline)
     if other == trace_id:

@@ -54,6 +54,12 @@ BASE_TABLES: dict[str, dict[str, str]] = {
         "has_entry": "BOOLEAN",
         "entry_ambiguous": "BOOLEAN",
     },
+    "boundary_patterns": {
+        "pattern_no": "BIGINT",
+        "rule_key": "INTEGER",
+        "role": "VARCHAR",
+        "position": "INTEGER",
+    },
     "trace_rules": {
         "trace_id": "VARCHAR",
         "rule_key": "INTEGER",

@@ -243,11 +243,10 @@ def opened(context: click.Context, trace: str, options: dict[str, Any]) -> Itera
     engine.open_early()
     from trace_sql.database import Database
     from trace_sql.evidence import file_warnings
-    from trace_sql.selection import find_trace, settings_from
+    from trace_sql.selection import choose
 
     store = open_store(context)
-    trace_id = find_trace(store, trace)
-    settings = store.settings(trace_id).merged(settings_from(store, options))
+    trace_id, settings = choose(store, trace, options)
     with Database(store, {trace_id: settings}) as db:
         yield Session(db, trace_id, settings)
         for warning in file_warnings(db, trace_id):

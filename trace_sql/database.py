@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trace_sql.errors import EmptyInputError, RefusedError, TraceSqlError
 from trace_sql.literal import sql_string
 from trace_sql.safe_text import utf8
+from trace_sql.statements import foresee
 from trace_sql.store import Settings, Store
 from trace_sql.views import public_views
 
@@ -17,6 +18,10 @@ __all__ = ["MOST_VALUES", "Database", "Result", "public_views"]
 MOST_VALUES = 5_000_000
 """Of an answer to a user's SQL: rows times columns. Printed, they are 2 GB of memory."""
 _ROWS_AT_ONCE = 100_000
+
+_UNSPLITTABLE = "unsplittable"
+_SPLIT = ("trace_verdicts", "trace_warnings")
+"""What says whether a trace was split, and whether to trust that: it reads nearly all of it."""
 
 if TYPE_CHECKING:
     from trace_sql import engine
@@ -105,10 +110,9 @@ class Database:
 
     def require_split(self, trace_id: str) -> None:
         """Raise what the trace's verdict says, unless it was split into passes."""
-        # What needs no splitting is asked first: most of the views are not computed for it.
-        self._refuse("unsplittable", trace_id)
-        # In one go with what every answer ends with.
-        self._session().create(["trace_verdicts", "trace_warnings"])
+        # Most of the views are not computed for what has nothing to split.
+        self._session().create_unless(_UNSPLITTABLE, list(_SPLIT))
+        self._refuse(_UNSPLITTABLE, trace_id)
         self._refuse("trace_verdicts", trace_id)
 
     def _refuse(self, view: str, trace_id: str) -> None:
@@ -183,6 +187,13 @@ class Database:
             "gpu_choice": lambda: hardware().choice_rows(),
             "trace_pairs": lambda: self._pairs,
         }
+
+
+def foresee_split(settings: Settings) -> None:
+    """Have the statements that split a trace parsed beside its flattening, if that comes next."""
+    from trace_sql.analysis import creations
+
+    foresee(lambda: creations(settings, (_UNSPLITTABLE, *_SPLIT)))
 
 
 def _run(session: Session, sql: str, values: Sequence[Any], most: int | None = None) -> Result:

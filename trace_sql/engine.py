@@ -37,6 +37,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "connect",
+    "cursor",
     "open_database",
     "open_early",
     "spill",
@@ -74,6 +75,11 @@ def _database() -> DuckDBPyConnection:
         if not _opened:
             _opened.append(open_database())
         return _opened[0]
+
+
+def cursor() -> DuckDBPyConnection:
+    """Return a further connection to the process's database."""
+    return _database().cursor()
 
 
 def open_early() -> None:
@@ -118,7 +124,7 @@ class Workspace:
 
     def __init__(self) -> None:
         name = f"workspace{next(_numbers)}"
-        self.connection = _database().cursor()
+        self.connection = cursor()
         self.connection.execute(f"attach ':memory:' as {name}")
         self.connection.execute(f"use {name}")
         self._name = name

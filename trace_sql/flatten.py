@@ -152,7 +152,7 @@ class _Reading:
 
     def into_table(self) -> Flattened:
         """Make the tables of a small file; raises _LargeError where it is none."""
-        from trace_sql import engine
+        from trace_sql import engine, statements
 
         made: list[engine.Workspace] = []
 
@@ -168,6 +168,7 @@ class _Reading:
                 made[:] = [workspace]
                 # The engine reads files of text on one thread, whatever it is given.
                 engine.use_threads(1)
+                statements.parse_foreseen()
                 connection = workspace.connection
                 connection.execute(f"create table {FLAT_EVENTS} as {select(listed)}")
                 row = connection.execute(f"select count(*) from {FLAT_EVENTS}").fetchone()

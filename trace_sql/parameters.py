@@ -40,6 +40,8 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
     model = None if settings.config is None else Model.from_config(settings.config)
     profile, reason = _profile(settings, model)
     boundaries, own = _boundaries(profile, settings), profile.resolved_boundaries
+    named = _patterns([rule for rule, _ in boundaries])
+    patterns = {pattern: number for number, pattern in enumerate(dict.fromkeys(p for p, *_ in named))}
     num_layers, source = _num_layers(settings, model)
     traces = [trace_id, *([settings.capture] if settings.capture else [])]
     rows: dict[str, list[tuple[Any, ...]]] = {
@@ -85,6 +87,9 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             )
             for key, (rule, slots) in enumerate(boundaries)
         ],
+        "boundary_patterns": [
+            (patterns[pattern], *row) for pattern, *row in named
+        ],
         "trace_rules": [
             (trace_id, key, key, settings.anchor_kernel is not None or rule in own)
             for key, (rule, _) in enumerate(boundaries)
@@ -106,7 +111,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
         {
             "category_rules": profile.resolved_categories,
             "simplified_name": simplified_name(profile),
-            "boundary_patterns": _patterns([rule for rule, _ in boundaries]),
+            "boundary_patterns": list(patterns),
             "prologue_patterns": profile.resolved_prologue_start,
             "prepare_patterns": profile.resolved_prepare_kernels,
             "operator_rules": operator_rules(),
@@ -214,14 +219,13 @@ def _applies(rule: Boundary, slots: tuple[str, ...]) -> bool:
     return rule.hits.per_layer == per_layer and rule.hits.extra == expected and known
 
 
-def _patterns(boundaries: list[Boundary]) -> list[dict[str, Any]]:
-    patterns: list[dict[str, Any]] = []
+def _patterns(boundaries: list[Boundary]) -> list[tuple[str, int, str, int]]:
+    """Return each pattern of the rules with the rule's key, its role and its position there."""
+    patterns = []
     for key, rule in enumerate(boundaries):
         for role in ("entry", "anchor", "exit"):
             if pattern := getattr(rule, role):
-                patterns.append({"rule_key": key, "role": role, "position": 0, "pattern": pattern})
+                patterns.append((pattern, key, role, 0))
         for position, pattern in enumerate(reversed(rule.lead_in), start=1):
-            patterns.append(
-                {"rule_key": key, "role": "lead_in", "position": position, "pattern": pattern}
-            )
+            patterns.append((pattern, key, "lead_in", position))
     return patterns

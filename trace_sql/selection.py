@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from trace_sql.database import foresee_split
 from trace_sql.errors import RefusedError, UsageError
 from trace_sql.inputs import member_of, single
 from trace_sql.progress import Progress
@@ -49,6 +50,17 @@ def settings_from(store: Store, options: dict[str, Any]) -> Settings:
         to_ns=_nanoseconds(end),
         capture=find_trace(store, str(capture)) if capture else None,
     )
+
+
+def choose(store: Store, text: str, options: dict[str, Any]) -> tuple[str, Settings]:
+    """Return the trace that `text` names, and its settings with a command's options in place.
+
+    Raises what `settings_from` and `find_trace` raise.
+    """
+    settings = settings_from(store, options)
+    foresee_split(settings)
+    trace_id = find_trace(store, text)
+    return trace_id, store.settings(trace_id).merged(settings)
 
 
 def find_trace(store: Store, text: str) -> str:

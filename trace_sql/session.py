@@ -63,6 +63,12 @@ class Session:
         self.create([name for name in public if name in words])
         make_macros(self.connection, sql, self._created)
 
+    def create_unless(self, view: str, names: list[str]) -> None:
+        """Create the stored `view`, and the stored `names` too unless it has rows."""
+        self.create([view])
+        if not self.connection.execute(f"select 1 from {view} limit 1").fetchone():
+            self.create(names)
+
     def create(self, names: list[str], held: bool = False) -> None:
         """Create these views, in one go, with what they read.
 
@@ -97,6 +103,10 @@ class TraceSession(Session):
         self._analysis = Analysis(store, entry, settings)
         made = self._analysis.made
         super().__init__(self._analysis.connection, self._analysis.close, made, [entry], rows)
+
+    def create_unless(self, view: str, names: list[str]) -> None:
+        """As for any session, in one go: `view` comes first, but not alone."""
+        self._analysis.provide([view, *names], unless=view)
 
     def _provide(self, names: list[str]) -> None:
         self._analysis.provide(names)

@@ -9,34 +9,23 @@
 with
     names as (select distinct name from activities where name is not null),
 
+    -- Compiling the patterns is nearly all of the work: each is tried once, whoever names it.
     matches as (
         select
             name,
             unnest(
-                list_filter(
-                    [
-                        {% for p in boundary_patterns %}
-                            case
-                                when regexp_matches(name, {{ p.pattern | quoted }})
-                                then
-                                    {
-                                        'rule_key':{{ p.rule_key }},
-                                        'role':{{ p.role | quoted }},
-                                        'position':{{ p.position }}
-                                    }
-                            end,
-                        {% endfor %}
-                        null
-                    ],
-                    lambda x:x is not null
-                )
-            ) as hit
+                [
+                    {% for pattern in boundary_patterns %}
+                        regexp_matches(name, {{ pattern | quoted }}),
+                    {% endfor %}
+                    false
+                ]
+            ) as matched,
+            unnest(range({{ boundary_patterns | length + 1 }})) as pattern_no
         from names
     )
 
-select
-    name,
-    cast(hit.rule_key as integer) as rule_key,
-    cast(hit.role as varchar) as role,
-    cast(hit.position as integer) as position
-from matches
+select m.name, p.rule_key, p.role, p.position
+from matches as m
+join boundary_patterns as p using (pattern_no)
+where m.matched
