@@ -7,7 +7,6 @@ be analysed at once; a larger one goes to the Parquet file piece by piece while 
 from __future__ import annotations
 
 import itertools
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from trace_sql.document import Document
 from trace_sql.errors import TraceSqlError
-from trace_sql.event_sql import careful_sql, count_sql, quick_sql
+from trace_sql.event_sql import careful_sql, count_sql, epoch_of, quick_sql
 from trace_sql.events import FLAT_EVENTS, FLAT_FACTS, FLAT_LOSSES
 from trace_sql.facts import make_facts
 from trace_sql.literal import sql_string
@@ -34,10 +33,6 @@ _SMALL = 32 << 20
 
 _BATCH_BYTES = 5 << 19
 """Bytes of pieces that the engine gets at once; one piece where it must keep all as JSON."""
-
-_FIRST_TIME = re.compile(rb'"ts"\s*:\s*"?(-?[0-9]+)')
-_EPOCH_DIGITS = 13
-"""Microseconds since 1970 have more; those since a boot or the profiler's start fewer."""
 
 
 class _LargeError(Exception):
@@ -261,7 +256,7 @@ class _Reading:
             def select(listed: str) -> str:
                 if count is not None:
                     return careful_sql(self._trace_id, listed)
-                return quick_sql(self._trace_id, listed, document.separator, epoch=_is_epoch(first))
+                return quick_sql(self._trace_id, listed, document.separator, epoch=epoch_of(first))
 
             with _explained(source, count is not None, failures):
                 kept = _noting(itertools.chain([first] if first else [], pieces), failures)
@@ -278,10 +273,6 @@ class _Reading:
 
 _Load = Callable[[Source, Iterator[bytes], Select, bool], int]
 """Loads the events of pieces, which were checked or not; returns their number."""
-
-
-def _is_epoch(piece: bytes) -> bool:
-    return any(len(digits) > _EPOCH_DIGITS for digits in _FIRST_TIME.findall(piece, 0, 1 << 16))
 
 
 def _bounded(source: Source, pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -41,7 +41,8 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
     profile, reason = _profile(settings, model)
     boundaries, own = _boundaries(profile, settings), profile.resolved_boundaries
     named = _patterns([rule for rule, _ in boundaries])
-    patterns = {pattern: number for number, pattern in enumerate(dict.fromkeys(p for p, *_ in named))}
+    distinct = dict.fromkeys(pattern for pattern, *_ in named)
+    patterns = {pattern: number for number, pattern in enumerate(distinct)}
     num_layers, source = _num_layers(settings, model)
     traces = [trace_id, *([settings.capture] if settings.capture else [])]
     rows: dict[str, list[tuple[Any, ...]]] = {
@@ -87,9 +88,7 @@ def parameters(trace_id: str, settings: Settings) -> Parameters:
             )
             for key, (rule, slots) in enumerate(boundaries)
         ],
-        "boundary_patterns": [
-            (patterns[pattern], *row) for pattern, *row in named
-        ],
+        "boundary_patterns": [(patterns[pattern], *row) for pattern, *row in named],
         "trace_rules": [
             (trace_id, key, key, settings.anchor_kernel is not None or rule in own)
             for key, (rule, _) in enumerate(boundaries)

@@ -7,18 +7,15 @@ parse makes the columns of events and throws them away; write is `flatten`.
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 from pathlib import Path
 
 from trace_sql import engine
 from trace_sql.document import Document
-from trace_sql.event_sql import quick_sql
+from trace_sql.event_sql import epoch_of, quick_sql
 from trace_sql.flatten import flatten
 from trace_sql.losses import Losses
 from trace_sql.source import Source
-
-_EPOCH = re.compile(rb'"ts": ?[0-9]{14}')
 
 
 def start() -> None:
@@ -52,8 +49,7 @@ def parse(path: Path, out: Path) -> None:
         pa.record_batch([pa.array([piece], type=pa.string())], schema=schema)
         for piece in itertools.chain([first], pieces)
     )
-    epoch = _EPOCH.search(first) is not None
-    rows = quick_sql("", "from pieces", read.separator, epoch=epoch)
+    rows = quick_sql("", "from pieces", read.separator, epoch=epoch_of(first))
     with duckdb.connect(config={"threads": "2"}) as connection:
         connection.register("pieces", pa.RecordBatchReader.from_batches(schema, batches))
         connection.execute(f"select count(columns(*)) from ({rows})").fetchall()

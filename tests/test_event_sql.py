@@ -1,0 +1,75 @@
+"""The quick SELECT of events by itself: what it holds exactly, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trace_sql.event_sql import MARK, epoch_of, quick_sql
+
+EPOCH = 1_767_225_600_123_456
+HOURS_US = 3_600_000_000
+
+
+def read(events: list[str]) -> list[tuple[Any, Any]]:
+    """Return ts_ns and dur_ns of each event; raises where the careful SELECT is needed."""
+    piece = MARK.join(events)
+    sql = quick_sql("t", "select ?::VARCHAR as piece", "", epoch=epoch_of(piece.encode()))
+    # What it refuses shows in `extra`.
+    rows = duckdb.execute(f"select ts_ns, dur_ns, extra from ({sql})", [piece]).fetchall()
+    return [(ts, dur) for ts, dur, _ in rows]
+
+
+def nanoseconds(digits: str) -> int:
+    exact = json.loads(digits, parse_float=Decimal, parse_int=Decimal) * 1000
+    assert exact == int(exact)
+    return int(exact)
+
+
+@pytest.mark.parametrize(
+    "ts",
+    [
+        f"{EPOCH}.001",
+        f"{EPOCH + HOURS_US}.999",
+        f"{EPOCH - 2 * HOURS_US}.5",
+        # Beyond what stands near the first time, on both sides.
+        f"{EPOCH + 5 * HOURS_US}.123",
+        f"{EPOCH - 5 * HOURS_US}",
+        "0",
+        "12.125",
+        "1.7672256001234561e15",
+        f'"{EPOCH}.789"',
+    ],
+)
+def test_times_since_1970_are_read_from_the_digits(ts: str) -> None:
+    first = f'{{"ph": "X", "ts": {EPOCH}.789, "dur": 1.5}}'
+    rows = read([first, f'{{"ph": "X", "ts": {ts}, "dur": 0.001}}'])
+    assert rows == [(EPOCH * 1000 + 789, 1500), (nanoseconds(ts.strip('"')), 1)]
+
+
+@pytest.mark.parametrize("ts", [f"{EPOCH}.0001", f"{EPOCH + 5 * HOURS_US}.0001", "true", "1e30"])
+def test_times_since_1970_that_no_nanosecond_holds(ts: str) -> None:
+    with pytest.raises(duckdb.Error):
+        read([f'{{"ph": "X", "ts": {EPOCH}.789}}', f'{{"ph": "X", "ts": {ts}}}'])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    start=st.integers(10**16, 9 * 10**18),
+    offsets=st.lists(st.integers(-(10**14), 10**14), min_size=1, max_size=30),
+    durations=st.lists(st.integers(0, 8 * 10**15), min_size=30, max_size=30),
+)
+def test_any_nanosecond_comes_through(start: int, offsets: list[int], durations: list[int]) -> None:
+    times = [start, *(max(0, min(start + one, 9 * 10**18)) for one in offsets)]
+    pairs = list(zip(times, [*durations, 0], strict=False))
+    events = [
+        f'{{"ts": {ts // 1000}.{ts % 1000:03d}, "dur": {dur // 1000}.{dur % 1000:03d}}}'
+        for ts, dur in pairs
+    ]
+    assert read(events) == pairs
