@@ -238,3 +238,28 @@ def test_a_peak_that_nobody_measured_is_the_datasheet_s(store: Path, tmp_path: P
     assert ", datasheet peaks" in told["T4"][0]
     assert "as large matrix products reach it" not in told["T4"][1]
     assert "the datasheet peaks of T4" in told["T4"][1]
+
+
+def test_results_are_kept_for_each_choice_of_a_gpu(tmp_path: Path) -> None:
+    store, own = tmp_path / "store", tmp_path / "gpu.json"
+
+    def bandwidth(gpu: object) -> set[float]:
+        options = ["--config", CONFIG, "--gpu", gpu, "--format", "json"]
+        operations = answer(command(store, "attention", TRACE, *options))["operations"]
+        return {one["hbm_tb_s"] for one in operations}
+
+    def files(view: str) -> set[Path]:
+        return set(store.rglob(f"{view}.parquet"))
+
+    assert bandwidth("H100 SXM") == {3.35}
+    (split,), first = files("activity_layers"), files("attention_ops")
+    written = split.stat().st_mtime_ns
+    assert len(first) == 1
+    for value in (2.0, 4.0):
+        # Of one name, so that only the content tells them apart.
+        own.write_text(json.dumps({"name": "mine", "hbm_tb_s": value, "bf16": 500}))
+        assert bandwidth(own) == {value}
+    assert bandwidth("H100 SXM") == {3.35}
+    assert len(files("attention_ops")) == 3
+    assert files("activity_layers") == {split}
+    assert split.stat().st_mtime_ns == written

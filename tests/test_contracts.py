@@ -25,7 +25,7 @@ from trace_sql.parameters import parameters
 from trace_sql.profile import KERNELS, load_profiles
 from trace_sql.resources import data_folder
 from trace_sql.store import Settings, Store
-from trace_sql.views import LAYERS, View, load_views, ordered, render, sources
+from trace_sql.views import LAYERS, View, load_views, ordered, render, roots, sources
 
 VIEWS = load_views()
 STORE_TABLES = {"raw_events", "raw_losses", "raw_facts", "raw_settings"}
@@ -175,6 +175,13 @@ def test_a_view_that_is_not_kept_needs_only_what_a_session_has(name: str) -> Non
     assert not view.is_template, "a session knows no template values"
     public = {other.name for other in public_views()}
     assert reads(view.name).relations <= public | SESSION_TABLES
+
+
+@pytest.mark.parametrize(
+    "name", [view.name for view in VIEWS.values() if view.keep in ("yes", "store")]
+)
+def test_a_kept_view_reads_only_what_the_key_of_its_result_covers(name: str) -> None:
+    assert not roots(name) & {"raw_settings", "trace_pairs"}
 
 
 def test_every_view_kept_for_the_analysis_alone_is_read_by_it() -> None:

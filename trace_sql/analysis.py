@@ -1,10 +1,4 @@
-"""The analysis of a trace: views computed when first asked for, kept as Parquet by its events.
-
-    <trace folder>/views/<key>/<view>.parquet
-
-The key covers everything the result depends on: the settings, the SQL, the profiles, the version
-and the engine. A result of anything else has another key, so a stale one is never read.
-"""
+"""The analysis of a trace: views computed when first asked for, kept as Parquet by its events."""
 
 from __future__ import annotations
 
@@ -18,12 +12,13 @@ from typing import Any
 
 from trace_sql import engine
 from trace_sql.background import Background
-from trace_sql.base_tables import BASE_TABLES
+from trace_sql.base_tables import BASE_TABLES, HARDWARE
 from trace_sql.errors import TraceSqlError
 from trace_sql.events import FACT_COLUMNS, FLAT_EVENTS, FLAT_FACTS, FLAT_LOSSES
 from trace_sql.literal import sql_string
 from trace_sql.macros import make_macros
-from trace_sql.plan import fingerprint, make_plan, settings_key
+from trace_sql.plan import fingerprint, make_plan
+from trace_sql.results import Results, Rows
 from trace_sql.side_by_side import side_by_side
 from trace_sql.statements import statement
 from trace_sql.store import Settings, Store, TraceEntry
@@ -46,8 +41,11 @@ class Analysis:
     `close`.
     """
 
-    def __init__(self, store: Store, entry: TraceEntry, settings: Settings) -> None:
-        self.folder = _folder(entry, settings)
+    def __init__(
+        self, store: Store, entry: TraceEntry, settings: Settings, rows: Mapping[str, Rows]
+    ) -> None:
+        self._results = Results(entry, settings, rows)
+        self._rows = rows
         self.made = {"raw_events", "raw_losses", "raw_facts"}
         self._store = store
         self._entry = entry
@@ -103,6 +101,7 @@ class Analysis:
                     self._view_result(self.connection, name)
                     self.made.add(name)
             views = self._to_make([name for name in names if name in load_views()])
+            self._make_hardware(views)
             make_macros(self.connection, " ".join(view.text for view in views), self.made)
 
             def make(connection: engine.DuckDBPyConnection, view: View) -> bool:
@@ -139,6 +138,14 @@ class Analysis:
                 if table in STORED_TABLES:
                     self._write(table)
 
+    def _make_hardware(self, views: Sequence[View]) -> None:
+        """Make the tables of HARDWARE that `views` read."""
+        for table in HARDWARE:
+            read = any(table in sources(v.name) and not self._is_stored(v.name) for v in views)
+            if read and table not in self.made:
+                create_table(self.connection, table, BASE_TABLES[table], self._rows[table]())
+                self.made.add(table)
+
     def _to_make(self, names: Sequence[str]) -> list[View]:
         """Views to make for `names`, in order; what a stored result replaces is left out."""
         views = load_views()
@@ -165,31 +172,34 @@ class Analysis:
             self._write(view.name)
 
     def _view_result(self, connection: engine.DuckDBPyConnection, name: str) -> None:
-        source = sql_string(_result(self.folder, name))
+        source = sql_string(self._results.path(name))
         connection.execute(f"create view {name} as from read_parquet({source})")
 
     def _is_stored(self, name: str) -> bool:
-        return _result(self.folder, name).is_file()
+        return self._results.holds(name)
 
     def _make_folder(self) -> None:
         """Make the folder of results; remove those of other versions, which nobody reads again."""
         self._store.settle()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for other in self.folder.parent.glob("[0-9a-f]*"):
+        folder = self._results.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for other in folder.parent.glob("[0-9a-f]*"):
             if not other.name.startswith(fingerprint()):
                 shutil.rmtree(other, ignore_errors=True)
 
     def _write(self, name: str) -> None:
         """Have one relation written whole, without the rows of a capture trace beside it."""
         rows = f"from {name} where trace_id = {sql_string(self._entry.trace_id)}"
-        work = self.folder / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+        target = self._results.path(name)
+        work = target.parent / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
 
         def write() -> None:
             if self._cursor is None:
                 self._cursor = self.workspace.cursor()
             try:
+                target.parent.mkdir(exist_ok=True)
                 self._cursor.execute(f"copy ({rows}) to {sql_string(work)} (format parquet)")
-                work.replace(_result(self.folder, name))
+                work.replace(target)
             finally:
                 work.unlink(missing_ok=True)
 
@@ -206,17 +216,23 @@ class Analysis:
             ) from error
 
 
-def analysed(store: Store, entry: TraceEntry, settings: Settings, names: Sequence[str]) -> Path:
-    """Return the folder that holds the stored views and tables `names` of a trace.
+def analysed(
+    store: Store,
+    entry: TraceEntry,
+    settings: Settings,
+    names: Sequence[str],
+    rows: Mapping[str, Rows],
+) -> list[Path]:
+    """Return the files that hold the stored views and tables `names` of a trace.
 
     What is missing is computed, and with it whatever stored view lies on the way. Raises what
     `Analysis.provide` raises.
     """
-    folder = _folder(entry, settings)
-    if not all(_result(folder, name).is_file() for name in names):
-        with closing(Analysis(store, entry, settings)) as analysis:
+    results = Results(entry, settings, rows)
+    if not all(map(results.holds, names)):
+        with closing(Analysis(store, entry, settings, rows)) as analysis:
             analysis.provide(names)
-    return folder
+    return [results.path(name) for name in names]
 
 
 def creations(settings: Settings, targets: Iterable[str]) -> Iterator[str]:
@@ -258,11 +274,3 @@ def create_table(
 
 def _has_rows(connection: engine.DuckDBPyConnection, name: str) -> bool:
     return connection.execute(f"select 1 from {name} limit 1").fetchone() is not None
-
-
-def _folder(entry: TraceEntry, settings: Settings) -> Path:
-    return entry.folder / "views" / f"{fingerprint()}-{settings_key(settings)}"
-
-
-def _result(folder: Path, name: str) -> Path:
-    return folder / f"{name}.parquet"

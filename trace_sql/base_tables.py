@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from trace_sql.events import EVENT_COLUMNS, FACT_COLUMNS, LOSS_COLUMNS
 
-ON_DEMAND = ("hardware_peaks", "gpu_choice", "trace_pairs")
-"""Tables that a session makes when a question first needs them: no trace determines them."""
+HARDWARE = ("hardware_peaks", "gpu_choice")
+"""The peaks of GPUs, and which one counts."""
+ON_DEMAND = (*HARDWARE, "trace_pairs")
+"""Tables that are made when a question first needs them: no trace determines them."""
 
 BASE_TABLES: dict[str, dict[str, str]] = {
     "raw_events": {"event_id": "BIGINT", **EVENT_COLUMNS},

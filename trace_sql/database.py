@@ -26,7 +26,8 @@ _SPLIT = ("trace_verdicts", "trace_warnings")
 if TYPE_CHECKING:
     from trace_sql import engine
     from trace_sql.hardware import Hardware
-    from trace_sql.session import Rows, Session
+    from trace_sql.results import Rows
+    from trace_sql.session import Session
 
 
 @dataclass(frozen=True)

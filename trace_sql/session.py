@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from trace_sql import engine
 from trace_sql.analysis import STORED_TABLES, Analysis, analysed, create_table
 from trace_sql.base_tables import BASE_TABLES, ON_DEMAND
 from trace_sql.literal import sql_string
 from trace_sql.macros import make_macros
+from trace_sql.results import Rows
 from trace_sql.store import Settings, Store, TraceEntry
 from trace_sql.views import load_views, public_views, sources
-
-Rows = Callable[[], Sequence[Sequence[Any]]]
-"""Gives the rows of a table of ON_DEMAND."""
 
 
 class Session:
@@ -100,7 +97,7 @@ class TraceSession(Session):
     def __init__(
         self, store: Store, entry: TraceEntry, settings: Settings, rows: Mapping[str, Rows]
     ) -> None:
-        self._analysis = Analysis(store, entry, settings)
+        self._analysis = Analysis(store, entry, settings, rows)
         made = self._analysis.made
         super().__init__(self._analysis.connection, self._analysis.close, made, [entry], rows)
 
@@ -141,13 +138,14 @@ class FileSession(Session):
         self._relation("raw_facts", BASE_TABLES["raw_facts"], facts)
 
     def _provide(self, names: list[str]) -> None:
-        folders = []
+        files = []
         for number, (trace_id, settings) in enumerate(self._traces.items()):
             if self._progress:
                 self._progress(number, len(self._traces))
-            folders.append(analysed(self._store, self._store.entry(trace_id), settings, names))
-        for name in names:
-            self._relation(name, _columns(name), [folder / f"{name}.parquet" for folder in folders])
+            entry = self._store.entry(trace_id)
+            files.append(analysed(self._store, entry, settings, names, self._rows))
+        for number, name in enumerate(names):
+            self._relation(name, _columns(name), [paths[number] for paths in files])
 
     def _relation(
         self, name: str, columns: Mapping[str, str], paths: list[Path], numbered: bool = False

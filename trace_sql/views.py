@@ -74,6 +74,14 @@ def sources(name: str) -> frozenset[str]:
     return frozenset(match.lower() for match in _READ.findall(text)) - {name}
 
 
+@cache
+def roots(name: str) -> frozenset[str]:
+    """Names that the view reads in the end, which are no views; of anything else the name."""
+    if name not in load_views():
+        return frozenset({name})
+    return frozenset().union(*map(roots, sources(name)))
+
+
 def ordered(targets: Iterable[str]) -> list[View]:
     """The views that `targets` need, themselves included, each after what it reads.
 

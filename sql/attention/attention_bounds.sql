@@ -1,7 +1,7 @@
 -- One row a call of attention with the least times that its work takes at the peaks of its GPU,
 -- and the time that it took.
 -- grain: trace_id, call_no
--- keep: session
+-- keep: store
 --
 -- trace_id      VARCHAR  -   the trace
 -- call_no       BIGINT   -   the call

@@ -1,7 +1,7 @@
 -- One row an operation of attention with what most likely keeps it from its roofline, and with
 -- what its time goes to.
 -- grain: trace_id, op_no
--- keep: session
+-- keep: store
 --
 -- trace_id     VARCHAR  -    the trace
 -- op_no        BIGINT   -    the operation

@@ -3,7 +3,7 @@
 -- to the roofline (high), 7/8 or 3/4 of it; where it is not known, or over 110 %, 45, 30 or 15 %
 -- of its share are guessed. Below 0.01 % there is no estimate.
 -- grain: trace_id, op_no
--- keep: session
+-- keep: store
 --
 -- trace_id           VARCHAR  -    the trace
 -- op_no              BIGINT   -    the operation

@@ -1,7 +1,7 @@
 -- One row a finding: operations of attention that are bound alike, by one library and equally far
 -- from the roofline; unknown ones by name. Together they must be worth 0.5 % of the wall time.
 -- grain: trace_id, rank
--- keep: session
+-- keep: store
 --
 -- trace_id           VARCHAR   -   the trace
 -- rank               BIGINT    -   1-based, what is worth most first

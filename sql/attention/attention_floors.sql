@@ -1,7 +1,7 @@
 -- One row a call of attention: what holds a kernel back beside peak and bandwidth. Tiles take
 -- the SMs or CUs in rounds, of which the last leaves some idle, and a launch takes its time.
 -- grain: trace_id, call_no
--- keep: session
+-- keep: store
 --
 -- trace_id   VARCHAR  -   the trace
 -- call_no    BIGINT   -   the call

@@ -2,7 +2,7 @@
 -- roofline to expect of flash attention at its length. It is context: no finding comes or goes
 -- by it. Steps of decoding have none; that of a backward pass is a guess, 4/5 of the forward.
 -- grain: trace_id, op_no
--- keep: session
+-- keep: store
 --
 -- trace_id     VARCHAR  -  the trace
 -- op_no        BIGINT   -  the operation

@@ -2,7 +2,7 @@
 -- of all its calls over the time of all: each call counts by its time, which a mean of shares
 -- would not do. What has no roofline stays out of both.
 -- grain: trace_id, op_no
--- keep: session
+-- keep: store
 --
 -- trace_id                 VARCHAR  -     the trace
 -- op_no                    BIGINT   -     the operation

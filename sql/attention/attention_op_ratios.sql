@@ -1,6 +1,6 @@
 -- One row an operation of attention with its shares and ratios.
 -- grain: trace_id, op_no
--- keep: session
+-- keep: store
 --
 -- trace_id          VARCHAR  -  the trace
 -- op_no             BIGINT   -  the operation
@@ -80,7 +80,7 @@ select
 from split as t
 join attention_op_shapes as s using (trace_id, op_no)
 join attention_op_peaks as p using (trace_id, op_no)
-left join traces as f on f.trace_id = t.trace_id
+left join raw_facts as f on f.trace_id = t.trace_id
 left join attention_op_parts as k using (trace_id, op_no)
 left join attention_op_bands as b using (trace_id, op_no)
 left join attention_shares as w on w.trace_id = t.trace_id and w.scope = 'trace'

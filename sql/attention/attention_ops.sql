@@ -1,7 +1,7 @@
 -- One row an operation of attention: calls that are alike, with what they compute, how long they
 -- took, what they could take, and what they are of the trace.
 -- grain: trace_id, op_no
--- keep: session
+-- keep: store
 --
 -- trace_id                 VARCHAR    -      the trace
 -- op_no                    BIGINT     -      0-based, longest in sum first

@@ -2,7 +2,7 @@
 -- are computed in the wider of the types of query and key. INT8 queries (quantized attention)
 -- meet INT8 keys, and the product with the values is of their type, else of the output's.
 -- grain: trace_id, call_no
--- keep: session
+-- keep: store
 --
 -- trace_id         VARCHAR  -     the trace
 -- call_no          BIGINT   -     the call
@@ -18,16 +18,28 @@
 -- peak_note        VARCHAR  -     what to know about the peak
 -- problem          VARCHAR  -     why there is no peak
 with
-    typed as (
+    -- Calls are many, their types and head sizes few.
+    kinds as (
         select
             trace_id,
-            call_no,
+            q_dtype,
+            kv_dtype,
+            o_dtype,
             coalesce(d_qk / (d_qk + d_v), 0.5) as qk_share,
+            list(call_no) as calls
+        from attention_calls
+        group by trace_id, q_dtype, kv_dtype, o_dtype, qk_share
+    ),
+
+    typed as (
+        select
+            *,
+            row_number() over (partition by trace_id) as kind_no,
             regexp_replace(q_dtype, '^(fp8|fp4).*', '\1') as q,
             regexp_replace(kv_dtype, '^(fp8|fp4).*', '\1') as kv,
             if(o_dtype in ('bf16', 'fp16'), o_dtype, 'fp16') as o,
             ['fp4', 'int8', 'fp8', 'fp16', 'bf16', 'tf32', 'fp32', 'fp64'] as widths
-        from attention_calls
+        from kinds
     ),
 
     precise as (
@@ -41,10 +53,10 @@ with
     ),
 
     parts as (
-        select trace_id, call_no, 0 as part, qk as precision, if(qk = pv, 1.0, qk_share) as share
+        select trace_id, kind_no, 0 as part, qk as precision, if(qk = pv, 1.0, qk_share) as share
         from precise
         union all
-        select trace_id, call_no, 1 as part, pv as precision, 1.0 - qk_share as share
+        select trace_id, kind_no, 1 as part, pv as precision, 1.0 - qk_share as share
         from precise
         where qk <> pv
     ),
@@ -52,7 +64,7 @@ with
     summed as (
         select
             p.trace_id,
-            p.call_no,
+            p.kind_no,
             string_agg(p.precision, '+' order by p.part) as precision,
             if(
                 count(t.peak_tflops) = count(*), 1 / sum(p.share / t.peak_tflops), null
@@ -68,14 +80,16 @@ with
             string_agg(distinct t.note, '; ') as peak_note
         from parts as p
         left join trace_peaks as t using (trace_id, precision)
-        group by p.trace_id, p.call_no
+        group by p.trace_id, p.kind_no
     ),
+
+    called as (select trace_id, kind_no, unnest(calls) as call_no from typed),
 
     sizes as (select distinct gpu, hbm_tb_s from hardware_peaks)
 
 select
     s.trace_id,
-    s.call_no,
+    c.call_no,
     g.gpu,
     s.precision,
     s.peak_tflops,
@@ -95,5 +109,6 @@ select
         then 'no ' || s.precision || ' peak of ' || g.gpu || ' is known: --gpu FILE gives one'
     end as problem
 from summed as s
+join called as c using (trace_id, kind_no)
 join trace_gpus as g using (trace_id)
 left join sizes as h using (gpu)

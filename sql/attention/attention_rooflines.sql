@@ -2,7 +2,7 @@
 -- (roofline), the least that a real kernel takes (floor), and how near it came. A floor of tiles
 -- or of a launch is never longer than the call took: one that took less had a better kernel.
 -- grain: trace_id, call_no
--- keep: session
+-- keep: store
 --
 -- trace_id                 VARCHAR  -     the trace
 -- call_no                  BIGINT   -     the call

@@ -1,6 +1,6 @@
 -- One row an operation of attention that a finding is about.
 -- grain: trace_id, rank, op_no
--- keep: session
+-- keep: store
 --
 -- trace_id           VARCHAR  -    the trace
 -- rank               BIGINT   -    the finding

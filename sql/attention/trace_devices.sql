@@ -2,7 +2,7 @@
 -- counts where memory and units agree, the longest where several do; one without a number names
 -- no model, so that memory and units must tell.
 -- grain: trace_id, position
--- keep: session
+-- keep: store
 --
 -- trace_id      VARCHAR  -      the trace
 -- position      INTEGER  -      0-based position in the file's list
@@ -22,7 +22,7 @@ with
             json_extract(
                 if(json_valid(metadata), metadata, null), '$.deviceProperties[*]'
             ) as entries
-        from traces
+        from raw_facts
     ),
 
     described as (

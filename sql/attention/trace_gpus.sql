@@ -1,6 +1,6 @@
 -- One row a trace: the GPU whose peaks its work is measured against.
 -- grain: trace_id
--- keep: session
+-- keep: store
 --
 -- trace_id    VARCHAR  -  the trace
 -- gpu         VARCHAR  -  name in hardware_peaks; NULL when unknown
@@ -42,7 +42,7 @@ with
             d.units,
             d.devices,
             coalesce(d.problem, 'the trace names none') as reason
-        from traces as t
+        from raw_facts as t
         cross join gpu_choice as c
         left join described as d using (trace_id)
     )

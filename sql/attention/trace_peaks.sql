@@ -2,7 +2,7 @@
 -- against. Where the GPU has no units for a precision, the next one that it can compute it in
 -- counts.
 -- grain: trace_id, precision
--- keep: session
+-- keep: store
 --
 -- trace_id          VARCHAR  -     the trace
 -- precision         VARCHAR  -     bf16, fp16, fp8, fp4, tf32, fp32, fp64 or int8
