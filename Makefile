@@ -14,6 +14,7 @@ help: ## this list
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m compileall -q trace_sql # else the first command does, or each where Python may not
 	@touch $@
 
 demo: $(VENV)/.ready ## the layer report of the trace that ships here

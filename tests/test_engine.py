@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
-from trace_sql import engine
+import pytest
+from command_line import CONFIG, TRACE, answer, command
+
+from trace_sql import analysis, engine
 
 FEW = """
     select count(*)
@@ -25,3 +29,23 @@ def test_joins_by_order_are_sorted_however_few_rows_are_expected() -> None:
         assert "Asof Join" in plan(connection)
     with engine.Workspace() as workspace, closing(workspace.cursor()) as cursor:
         assert "Asof Join" in plan(cursor)
+
+
+def test_what_small_tables_are_planned_without_is_there() -> None:
+    with closing(engine.open_database()) as connection:
+        known = {name for (name,) in connection.execute("from duckdb_optimizers()").fetchall()}
+    assert set(engine._FOR_LARGE) <= known
+
+
+@pytest.mark.parametrize("report", ["passes", "layers", "attention", "anchors"])
+def test_small_tables_give_what_large_ones_do(
+    report: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(store: Path) -> object:
+        # What a file was just read into is small; from the store its size decides.
+        command(store, "ingest", TRACE, "--config", CONFIG)
+        return answer(command(store, report, TRACE, "--format", "json"))
+
+    small = shown(tmp_path / "small")
+    monkeypatch.setattr(analysis, "_SMALL", -1)
+    assert shown(tmp_path / "large") == small

@@ -29,8 +29,7 @@ STORED_TABLES = ("trace_settings", "trace_columns")
 """Parameter tables that plain views read beside the stored ones."""
 
 _SMALL = 8 << 20
-"""Bytes of events.parquet up to which a query gets one thread: most of its cost is planning, and
-to hand tiny tasks to other threads adds a third to that."""
+"""Bytes of events.parquet up to which most of a query's cost is planning."""
 
 
 class Analysis:
@@ -58,7 +57,7 @@ class Analysis:
         self.workspace = flat or engine.Workspace()
         self.connection = self.workspace.connection
         if flat is not None:
-            engine.use_threads(1)
+            engine.expect_little(True)
             self.connection.execute(
                 f"create view raw_events as select *, rowid as event_id from {FLAT_EVENTS}"
             )
@@ -73,7 +72,7 @@ class Analysis:
         if self._settings.capture is not None:
             entries.append(self._store.entry(self._settings.capture))
         self._small = sum(entry.events_path.stat().st_size for entry in entries) <= _SMALL
-        engine.use_threads(1 if self._small else None)
+        engine.expect_little(self._small)
         paths = ", ".join(sql_string(entry.events_path) for entry in entries)
         losses = ", ".join(sql_string(entry.losses_path) for entry in entries)
         facts = ", ".join(sql_string(entry.facts_path) for entry in entries)

@@ -141,7 +141,7 @@ class Database:
                 self._own = TraceSession(self._store, entry, chosen[0][1], self._rows())
             else:
                 workspace = engine.Workspace()
-                engine.use_threads(None)
+                engine.expect_little(False)
                 self._own = self._over_files(workspace.connection, workspace.close)
         return self._own
 

@@ -162,7 +162,7 @@ class _Reading:
                 workspace = engine.Workspace()
                 made[:] = [workspace]
                 # The engine reads files of text on one thread, whatever it is given.
-                engine.use_threads(1)
+                engine.expect_little(True)
                 statements.parse_foreseen()
                 connection = workspace.connection
                 connection.execute(f"create table {FLAT_EVENTS} as {select(listed)}")

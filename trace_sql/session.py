@@ -144,6 +144,7 @@ class FileSession(Session):
                 self._progress(number, len(self._traces))
             entry = self._store.entry(trace_id)
             files.append(analysed(self._store, entry, settings, names, self._rows))
+        engine.expect_little(False)
         for number, name in enumerate(names):
             self._relation(name, _columns(name), [paths[number] for paths in files])
 
