@@ -20,7 +20,7 @@ from trace_sql.macros import make_macros
 from trace_sql.plan import fingerprint, make_plan
 from trace_sql.results import Results, Rows
 from trace_sql.side_by_side import side_by_side
-from trace_sql.statements import statement
+from trace_sql.statements import parsed
 from trace_sql.store import Settings, Store, TraceEntry
 from trace_sql.views import View, load_views, ordered, sources
 from trace_sql.work_folder import make_work_folder
@@ -166,7 +166,7 @@ class Analysis:
         if self._is_stored(view.name):
             self._view_result(connection, view.name)
             return
-        connection.execute(statement(_creation(view, self._templates or {})))
+        connection.execute(parsed(connection, _creation(view, self._templates or {})))
         if view.keep == "store":
             self._write(view.name)
 
@@ -239,9 +239,11 @@ def creations(settings: Settings, targets: Iterable[str]) -> Iterator[str]:
 
     Raises what `parameters` raises.
     """
-    templates = make_plan("", settings).sql
+    plan = make_plan("", settings)
+    for table, rows in plan.rows.items():
+        yield _filling(table, BASE_TABLES[table]) if rows else _empty(table, BASE_TABLES[table])
     for view in ordered(targets):
-        yield _creation(view, templates)
+        yield _creation(view, plan.sql)
 
 
 def _creation(view: View, templates: Mapping[str, str]) -> str:
@@ -257,17 +259,24 @@ def create_table(
 ) -> None:
     """Create a typed table with `rows`, which hold what JSON can hold."""
     if not rows:
-        listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-        connection.execute(f"create table {name} ({listed})")
+        connection.execute(parsed(connection, _empty(name, columns)))
         return
     # One parameter: to bind each value takes as long as a view.
     text = json.dumps([dict(zip(columns, row, strict=True)) for row in rows])
+    connection.execute(parsed(connection, _filling(name, columns)), [text])
+
+
+def _empty(name: str, columns: Mapping[str, str]) -> str:
+    return f"create table {name} ({', '.join(f'{column} {columns[column]}' for column in columns)})"
+
+
+def _filling(name: str, columns: Mapping[str, str]) -> str:
+    """Return the statement that makes a table of its rows as JSON, its one parameter."""
     kinds = sql_string(json.dumps([dict(columns)]))
     listed = ", ".join(f"one.{column}" for column in columns)
-    connection.execute(
+    return (
         f"create table {name} as select {listed}"
-        f" from (select unnest(from_json(?::VARCHAR, {kinds})) as one)",
-        [text],
+        f" from (select unnest(from_json(?::VARCHAR, {kinds})) as one)"
     )
 
 

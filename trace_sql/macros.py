@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trace_sql.resources import data_folder
+from trace_sql.statements import parsed
 
 if TYPE_CHECKING:
     from trace_sql import engine
@@ -47,7 +48,7 @@ def make_macros(connection: engine.DuckDBPyConnection, sql: str, made: set[str])
     for name in macros_in(sql):
         if name not in made:
             made.add(name)
-            connection.execute(macro_sql(name))
+            connection.execute(parsed(connection, macro_sql(name)))
 
 
 def _body(name: str) -> str:

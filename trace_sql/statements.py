@@ -1,7 +1,7 @@
-"""Statements parsed beside something that leaves a core idle: each takes the engine a millisecond.
+"""Statements that were parsed: each takes the engine a millisecond, and can be run again.
 
 What will be run is foreseen, and parsed while a small file is flattened, which the engine does on
-one thread. A statement that was not foreseen is parsed when it runs, as any is.
+one thread and leaves a core idle. What was not foreseen is parsed when it is first run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from trace_sql.errors import TraceSqlError
 
 if TYPE_CHECKING:
     from duckdb import Statement
+
+    from trace_sql import engine
+
+_MOST = 1000
+"""Statements kept; a trace needs about a hundred, and those of one model need the same."""
 
 _foreseen: list[Callable[[], Iterable[str]]] = []
 _parsed: dict[str, Statement] = {}
@@ -31,9 +36,18 @@ def parse_foreseen() -> None:
         threading.Thread(target=_parse, args=[_foreseen.pop()]).start()
 
 
-def statement(text: str) -> Statement | str:
-    """Return what runs `text`: the statement where it was parsed, else `text` itself."""
-    return _parsed.pop(text, text)
+def parsed(connection: engine.DuckDBPyConnection, text: str) -> Statement:
+    """Return the one statement that `text` is, for any connection to run.
+
+    Raises the engine's error where it is none.
+    """
+    found = _parsed.get(text)
+    if found is None:
+        (found,) = connection.extract_statements(text)
+        if len(_parsed) >= _MOST:
+            _parsed.clear()
+        _parsed[text] = found
+    return found
 
 
 def _parse(texts: Callable[[], Iterable[str]]) -> None:
@@ -43,6 +57,6 @@ def _parse(texts: Callable[[], Iterable[str]]) -> None:
     try:
         with closing(engine.cursor()) as cursor:
             for text in texts():
-                _parsed[text] = cursor.extract_statements(text)[0]
+                parsed(cursor, text)
     except (TraceSqlError, engine.Error):
         return
