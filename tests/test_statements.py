@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import CONFIG, TRACE, command
 
-from trace_sql import analysis, engine, statements
+from trace_sql import engine, plan, statements
 from trace_sql.analysis import creations
 from trace_sql.database import _SPLIT, _UNSPLITTABLE
 from trace_sql.errors import ExitCode
@@ -27,13 +27,13 @@ def finish() -> None:
 def test_what_splits_a_trace_is_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     foreseen = set(creations(Settings(), (_UNSPLITTABLE, *_SPLIT)))
     run: set[str] = set()
-    original = analysis.parsed
+    original = statements.parsed
 
     def record(connection: engine.DuckDBPyConnection, text: str) -> object:
         run.add(text)
         return original(connection, text)
 
-    monkeypatch.setattr(analysis, "parsed", record)
+    monkeypatch.setattr("trace_sql.analysis.parsed", record)
     assert command(tmp_path, "passes", TRACE).exit_code == ExitCode.OK
     # Of a session's own tables one is not the analysis's.
     assert {text for text in run - foreseen if "raw_settings" not in text} == set()
@@ -67,13 +67,13 @@ def test_no_more_statements_are_kept_than_needed(monkeypatch: pytest.MonkeyPatch
 
 def test_a_config_is_foreseen_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Settings] = []
-    original = analysis.make_plan
+    original = plan.make_plan
 
     def record(trace_id: str, settings: Settings) -> object:
         asked.append(settings)
         return original(trace_id, settings)
 
-    monkeypatch.setattr(analysis, "make_plan", record)
+    monkeypatch.setattr("trace_sql.analysis.make_plan", record)
     assert command(tmp_path, "passes", TRACE, "--config", CONFIG).exit_code == ExitCode.OK
     finish()
     assert len(asked) == 2
