@@ -134,7 +134,7 @@ class Analysis:
             if table not in self.made:
                 create_table(self.connection, table, BASE_TABLES[table], rows)
                 self.made.add(table)
-                if table in STORED_TABLES:
+                if table in STORED_TABLES and not self._is_stored(table):
                     self._write(table)
 
     def _make_hardware(self, views: Sequence[View]) -> None:
