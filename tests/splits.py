@@ -147,7 +147,8 @@ def split_all(cases: Sequence[Case], mades: Sequence[Made] | None = None) -> lis
         assert number == 0 or values == given.values, "cases of different profiles"
         values = dict(given.values)
         for table, more in given.rows.items():
-            rows[table] = more if table == "boundary_rules" else rows[table] + more
+            of_the_profile = table in ("boundary_rules", "boundary_patterns")
+            rows[table] = more if of_the_profile else rows[table] + more
         rows["raw_events"] += [event_row(trace_id, i, e) for i, e in enumerate(made.events)]
         start = min((event["ts"] for event in made.events), default=0)
         fact = {"trace_id": trace_id, "name": trace_id, "min_ts_ns": start}
