@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+
+_NICE = 10
+"""What is done beside the caller gets a tenth of a core that the caller needs too."""
 
 
 class Background:
@@ -36,6 +42,10 @@ class Background:
             raise failure
 
     def _work(self) -> None:
+        if sys.platform == "linux":
+            # Of this thread alone: there each has a priority.
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         while job := self._next():
             try:
                 job()
