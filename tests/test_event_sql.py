@@ -73,3 +73,35 @@ def test_any_nanosecond_comes_through(start: int, offsets: list[int], durations:
         for ts, dur in pairs
     ]
     assert read(events) == pairs
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        '"stream": 1.5',
+        '"device": true',
+        '"correlation": 9007199254740993',
+        '"external id": 7',
+        '"x": nan',
+        '"x": [1, -Infinity]',
+        '"x": [nan, 1]',
+        '"x": [1, 2,]',
+        '"x": 1,',
+    ],
+)
+def test_arguments_that_need_care(args: str) -> None:
+    with pytest.raises(duckdb.Error):
+        read([f'{{"ph": "X", "args": {{"a": 1}}}}', f'{{"ph": "X", "args": {{{args}}}}}'])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        '"stream": 7, "device": -1, "correlation": "12"',
+        '"x": true, "y": [false, null], "z": "nan"',
+        '"External id": 3, "x": ["inf", "[nan"]',
+        '"x": 1.5, "y": {"device": 1.5}',
+    ],
+)
+def test_arguments_that_need_none(args: str) -> None:
+    assert read([f'{{"ph": "X", "args": {{{args}}}}}'])
