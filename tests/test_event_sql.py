@@ -91,7 +91,7 @@ def test_any_nanosecond_comes_through(start: int, offsets: list[int], durations:
 )
 def test_arguments_that_need_care(args: str) -> None:
     with pytest.raises(duckdb.Error):
-        read([f'{{"ph": "X", "args": {{"a": 1}}}}', f'{{"ph": "X", "args": {{{args}}}}}'])
+        read(['{"ph": "X", "args": {"a": 1}}', f'{{"ph": "X", "args": {{{args}}}}}'])
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,16 @@ def test_stream_of_pieces_of_any_size(
     assert [rebuilt(row) for row in rows] == json.loads(path.read_text())["traceEvents"]
 
 
+def test_what_is_large_by_its_packed_size_is_not_tried_as_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(gzip.compress(json.dumps([{"ph": "X"}] * 5000).encode()))
+    monkeypatch.setattr(flatten, "_SMALL", 3 * path.stat().st_size)
+    monkeypatch.setattr(flatten, "write_pieces", lambda *_: pytest.fail("read as a small one"))
+    assert len(flattened(path, tmp_path / "out").events) == 5000
+
+
 @pytest.mark.parametrize("small", [0, 1 << 20], ids=["streamed", "loaded"])
 def test_bytes_that_are_no_text_are_seen(
     small: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -180,10 +180,11 @@ def count_sql() -> str:
     NULL for what is no JSON, or has an element with a key twice. The engine reads more than JSON:
     what it lets pass is looked for, at the price of some lists that hold such text in a string.
     """
+    no_json = sql_string("|".join(_NO_JSON))
     twice = "lambda element: len(json_keys(element)) <> list_unique(json_keys(element))"
     return f"""
         select case
-            when json_valid(list) and not regexp_matches(list, {sql_string("|".join(_NO_JSON))}) then case
+            when json_valid(list) and not regexp_matches(list, {no_json}) then case
                 when list_bool_or(list_transform(from_json(list, '["JSON"]'), {twice})) then null
                 else json_array_length(list)
             end

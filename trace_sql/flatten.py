@@ -152,7 +152,7 @@ class _Reading:
         made: list[engine.Workspace] = []
 
         def load(source: Source, pieces: Iterator[bytes], select: Select, _: bool) -> int:
-            if source.file_bytes > _SMALL:
+            if source.likely_bytes > _SMALL:
                 raise _LargeError
             folder = self._out / "pieces"
             folder.mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from trace_sql.byte_streams import Stream, first_bytes, unpacked
+from trace_sql.byte_streams import Decoded, Stream, first_bytes, unpacked
 from trace_sql.container import located, looks_packed
 from trace_sql.errors import BadInputError, NotATraceError
 from trace_sql.formats import HEAD_BYTES, recognise
@@ -18,6 +18,9 @@ Progress = Callable[[int, int], None]
 """Called with bytes of the file read so far and bytes of the file in all."""
 
 CHUNK_BYTES = 1 << 20
+
+_PACKED_LEAST = 4
+"""Times that the text of a packed trace is larger than its file; ten to twenty is common."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,9 @@ class Source:
     """A trace opened for reading once, from start to end: a file, or `member` of an archive.
 
     How it is packed is told by its first bytes. `raw_bytes` counts the bytes of text given out so
-    far, `file_bytes` is the size of the file or member, `label` what people call it. Raises
-    BadInputError where it cannot be opened, NotATraceError where it is of another format.
+    far, `file_bytes` is the size of the file or member, `likely_bytes` what its text has at least,
+    as traces go, `label` what people call it. Raises BadInputError where it cannot be opened,
+    NotATraceError where it is of another format.
     """
 
     def __init__(
@@ -74,6 +78,8 @@ class Source:
         self._tally = _Tally(open_stored(), self.file_bytes, progress)
         try:
             self._text = unpacked(self._tally, open_stored, self.file_bytes, self.label)
+            packed = isinstance(self._text, Decoded)
+            self.likely_bytes = self.file_bytes * (_PACKED_LEAST if packed else 1)
             self._head = first_bytes(self._text, HEAD_BYTES)
             self._refuse_foreign()
         except BaseException:
