@@ -148,6 +148,8 @@ def _cell(column: Column, value: Any) -> str:
         return "-"
     if type(value) is int:
         return str(value)
+    if type(value) is str:
+        return readable(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float | Decimal):
@@ -167,14 +169,13 @@ def _markdown(table: Table) -> str:
     lines = [f"## {escaped(readable(table.title))}", ""] if table.title else []
     lines.append("| " + " | ".join(headings) + " |")
     lines.append("|" + "|".join("---:" if number else "---" for number in numeric) + "|")
-    for row in table.rows:
-        cells = (
-            # A number has no marks of Markdown to look for.
-            _cell(column, value)
-            if isinstance(value, int | float)
-            else escaped(_cell(column, value))
-            for column, value in zip(table.columns, row, strict=True)
-        )
+    # Most texts come again in other rows; numbers have no marks of Markdown to look for.
+    known: dict[str, str] = {}
+    for row in _cells(table):
+        cells = [
+            cell if number else known.get(cell) or known.setdefault(cell, escaped(cell))
+            for cell, number in zip(row, numeric, strict=True)
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -237,6 +238,10 @@ def _records(table: Table, cells: Sequence[Sequence[str]]) -> list[str]:
 
 def _folded(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
     """Return the lines of a row, each cell folded to its width."""
+    if "".join(row).isascii() and all(map(int.__le__, map(len, row), widths)):
+        sides = zip(row, widths, numeric, strict=True)
+        parts = [cell.rjust(width) if right else cell.ljust(width) for cell, width, right in sides]
+        return ["  ".join(parts).rstrip()]
     folded = [_fold(cell, width) for cell, width in zip(row, widths, strict=True)]
     lines = []
     for number in range(max(map(len, folded), default=0)):
@@ -267,7 +272,7 @@ def _fold(text: str, width: int) -> list[str]:
 
 def _widths(table: Table, cells: Sequence[Sequence[str]]) -> list[int]:
     widths = [
-        max([_width(readable(column.heading)), *(_width(row[index]) for row in cells)])
+        _widest([readable(column.heading), *(row[index] for row in cells)])
         for index, column in enumerate(table.columns)
     ]
     elastic = [index for index, column in enumerate(table.columns) if column.wrap]
@@ -286,10 +291,12 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _is_numeric(table: Table, index: int) -> bool:
-    values = [row[index] for row in table.rows if row[index] is not None]
-    return bool(values) and all(
-        isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values
-    )
+    kinds = {type(row[index]) for row in table.rows} - {type(None)}
+    return bool(kinds) and kinds <= {int, float, Decimal}
+
+
+def _widest(texts: Sequence[str]) -> int:
+    return max(map(len if "".join(texts).isascii() else _width, texts))
 
 
 def _width(text: str) -> int:
