@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,31 @@ def test_a_peak_that_nobody_measured_is_the_datasheet_s(store: Path, tmp_path: P
     assert ", datasheet peaks" in told["T4"][0]
     assert "as large matrix products reach it" not in told["T4"][1]
     assert "the datasheet peaks of T4" in told["T4"][1]
+
+
+def test_a_store_that_cannot_be_written_answers_for_any_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(gpu: str) -> list[dict[str, Any]]:
+        result = command(tmp_path, "attention", TRACE, "--gpu", gpu, "--format", "json")
+        operations: list[dict[str, Any]] = answer(result)["operations"]
+        return operations
+
+    assert command(tmp_path, "ingest", TRACE, "--config", CONFIG).exit_code == ExitCode.OK
+    shown("H100 SXM")
+    monkeypatch.setattr(os, "access", lambda _, mode, **__: mode != os.W_OK)
+    files = set(tmp_path.rglob("*"))
+    given = shown("MI300X")
+    asked = command(tmp_path, "sql", TRACE, "select distinct precision from attention_ops")
+    assert asked.exit_code == ExitCode.OK
+    assert set(tmp_path.rglob("*")) == files
+    monkeypatch.undo()
+    for one, other in zip(given, shown("MI300X"), strict=True):
+        exact = {key for key, value in one.items() if not isinstance(value, float)}
+        assert {key: one[key] for key in exact} == {key: other[key] for key in exact}
+        assert [one[key] for key in one.keys() - exact] == pytest.approx(
+            [other[key] for key in one.keys() - exact]
+        )
 
 
 def test_results_are_kept_for_each_choice_of_a_gpu(tmp_path: Path) -> None:

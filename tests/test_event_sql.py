@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trace_sql.event_sql import MARK, epoch_of, quick_sql
+from trace_sql.event_sql import MARK, careful_sql, epoch_of, quick_sql
 
 EPOCH = 1_767_225_600_123_456
 HOURS_US = 3_600_000_000
@@ -24,6 +24,17 @@ def read(events: list[str]) -> list[tuple[Any, Any]]:
     # What it refuses shows in `extra`.
     rows = duckdb.execute(f"select ts_ns, dur_ns, extra from ({sql})", [piece]).fetchall()
     return [(ts, dur) for ts, dur, _ in rows]
+
+
+def both(events: list[str]) -> tuple[list[Any], list[Any]]:
+    """Return the rows of the quick and of the careful SELECT."""
+    pieces = "select ?::VARCHAR as piece"
+    quick = quick_sql("t", pieces, "", epoch=epoch_of(MARK.join(events).encode()))
+    careful = careful_sql("t", pieces)
+    return (
+        duckdb.execute(quick, [MARK.join(events)]).fetchall(),
+        duckdb.execute(careful, [",".join(events)]).fetchall(),
+    )
 
 
 def nanoseconds(digits: str) -> int:
@@ -105,3 +116,44 @@ def test_arguments_that_need_care(args: str) -> None:
 )
 def test_arguments_that_need_none(args: str) -> None:
     assert read([f'{{"ph": "X", "args": {{{args}}}}}'])
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["7", "7.0", "1e3", "-0", "null", '"7"', '"1e3"', '"1_000"', '" 12 "', '"\\t7"', '"+7"', '"1."']
+    + ['"007"', '"0x7"', '"seven"', '"true"', '""', "[7]", '{"a": 7}'],
+)
+def test_an_id_is_the_same_with_and_without_care(value: str) -> None:
+    keys = ("device", "stream", "correlation", "External id", "Python id", "Python parent id")
+    args = ", ".join(f'"{key}": {value}' for key in keys)
+    quick, careful = both([f'{{"ph": "X", "ts": 1, "args": {{{args}}}}}'])
+    assert quick == careful
+
+
+@pytest.mark.parametrize(
+    "large",
+    ["1767225600123456789", "99999999999999999", "9300000000000001", "-1767225600123456789"]
+    + ["9" * 5000],
+)
+def test_a_number_that_is_no_time_changes_no_other(large: str) -> None:
+    for inner in (large, f'"{large}"'):
+        named = f'{{"ph": "M", "args": {{"name": "x", "ts": {inner}}}}}'
+        for ts in (f"{EPOCH}.789", "12.789"):
+            piece = MARK.join([named, f'{{"ph": "X", "ts": {ts}}}'])
+            sql = quick_sql("t", "select ?::VARCHAR as piece", "", epoch=epoch_of(piece.encode()))
+            try:
+                rows = duckdb.execute(f"select typeof(ts_ns), ts_ns, extra from ({sql})", [piece])
+                read_all = rows.fetchall()
+            except duckdb.Error:
+                # Left to the careful reading.
+                continue
+            assert [row[0] for row in read_all] == ["BIGINT"] * 2
+            assert read_all[1][1] == nanoseconds(ts)
+
+
+@pytest.mark.parametrize("ts", ["9000000000000000.001", "9300000000000001", "99999999999999999"])
+def test_a_time_that_no_column_holds_is_left_to_care(ts: str) -> None:
+    with pytest.raises(duckdb.Error):
+        read([f'{{"ph": "X", "ts": {EPOCH}.5}}', f'{{"ph": "X", "ts": {ts}}}'])
+    with pytest.raises(duckdb.Error):
+        read([f'{{"ph": "X", "ts": {ts}}}'])

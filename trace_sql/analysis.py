@@ -89,9 +89,12 @@ class Analysis:
     def provide(self, names: Sequence[str], unless: str | None = None) -> None:
         """Make the stored views and tables `names`, and whatever lies on the way to them.
 
-        Where `unless`, one of them, has rows, some of the others may not be made. Raises what
-        `parameters` raises, and TraceSqlError where the store cannot be written.
+        Where `unless`, one of them, has rows, some of the others may not be made; they can be asked
+        for later. Raises what `parameters` raises, and TraceSqlError where the store cannot be
+        written.
         """
+        if unless in self.made and _has_rows(self.connection, unless):
+            return
         with self._writing():
             if any(not self._is_stored(name) for name in names if name not in self.made):
                 self._make_parameters()
@@ -280,5 +283,5 @@ def _filling(name: str, columns: Mapping[str, str]) -> str:
     )
 
 
-def _has_rows(connection: engine.DuckDBPyConnection, name: str) -> bool:
+def _has_rows(connection: engine.DuckDBPyConnection, name: str | None) -> bool:
     return connection.execute(f"select 1 from {name} limit 1").fetchone() is not None

@@ -46,9 +46,9 @@ class Database:
     """Views over `traces` (trace_id to the settings to analyse it with).
 
     A view is created when a query first names it; a trace is analysed when a view needs that.
-    `hardware` has the peaks of GPUs and which one counts, else each trace tells its own; results
-    that are kept do not depend on it. `pairs` are traces to compare, each with the one that it is
-    compared with. `progress` gets the number of traces analysed and of all.
+    `hardware` has the peaks of GPUs and which one counts, else each trace tells its own. `pairs`
+    are traces to compare, each with the one that it is compared with. `progress` gets the number
+    of traces analysed and of all.
     """
 
     def __init__(

@@ -37,16 +37,20 @@ _TIME_LIMIT = 9_000_000_000_000_000
 _FIRST_TIME = re.compile(rb'"ts"\s*:\s*"?(-?[0-9]+)')
 _EPOCH_DIGITS = 13
 """Microseconds since 1970 have more; those since a boot or the profiler's start fewer."""
+_MOST_DIGITS = 17
+"""What is longer is no time, but may stand behind "ts" in arguments."""
 _EXACT_US = 1 << 43
 """Below it (us) doubles lie less than a nanosecond apart, and nanoseconds are below 2^53."""
 _NEAR_US = 10_000_000_000
-"""Times this far (us) from another one are taken for its trace's: nearly three hours."""
+"""Times at most this far (us) from another one are taken for its trace's: nearly three hours."""
 _BARE_WORD = r"-?(?i:inf|infinity|nan)\s*[,\]}]"
 _NO_JSON = (rf",\s*(?:[\]}}]|{_BARE_WORD})", rf"\[\s*{_BARE_WORD}", rf":\s*{_BARE_WORD}")
 """What the engine takes for JSON and is none: surplus commas and bare words. Each pattern begins
 with one character, for which the engine looks several times as quickly as for a choice."""
 _BARE_VALUE = rf":\s*(?:true|false|{_BARE_WORD})"
+"""Where it does not match, what bare words and logical ids are looked for with needs no try."""
 _LOGICAL_ID = rf'"(?:{"|".join(_ID_ARGS.values())})":[tf]'
+"""In `args` as the engine writes them, without blanks. A double would make 1 of true."""
 _OLD_ID = '"external id"'
 """How profilers before 2021 spell it (kineto#564)."""
 _EXACT_ID = 1 << 53
@@ -54,9 +58,13 @@ _EXACT_ID = 1 << 53
 
 
 def epoch_of(piece: bytes) -> int | None:
-    """Return a time of the piece (us) where its times are too large for doubles."""
+    """Return a number of the piece (us) that looks like its times, where doubles cannot hold them.
+
+    It is a guess from the first 64 KB: times far from it are read as well, with more work.
+    """
     times = _FIRST_TIME.findall(piece, 0, 1 << 16)
-    return next((int(digits) for digits in times if len(digits) > _EPOCH_DIGITS), None)
+    large = (int(digits) for digits in times if _EPOCH_DIGITS < len(digits) <= _MOST_DIGITS)
+    return next((time for time in large if abs(time) <= _TIME_LIMIT - _NEAR_US), None)
 
 
 def quick_sql(trace_id: str, pieces: str, separator: str, *, epoch: int | None) -> str:
@@ -132,11 +140,11 @@ def _quick_ns(key: str, epoch: int | None) -> str:
     if epoch is None:
         # In parts: the product of the whole could fall between two doubles.
         return f"(trunc({value})::BIGINT * 1000 + round(({value} - trunc({value})) * 1000)::BIGINT)"
-    return f"""case
+    return f"""(case
         when {_is_near(value, epoch)}
         then ({_behind(value, epoch)}::DECIMAL(14,3) * 1000)::BIGINT + {epoch * 1000}
         else ({value} * 1000)::BIGINT
-    end"""
+    end)::BIGINT"""
 
 
 def _is_odd(key: str, epoch: int | None) -> str:
@@ -147,7 +155,7 @@ def _is_odd(key: str, epoch: int | None) -> str:
         return f"""case
             when {_is_near(value, epoch)}
             then {_behind(value, epoch)} <> {_behind(value, epoch)}::DECIMAL(14,3)
-            else ({value} * 1000) % 1 <> 0 or {boolean}
+            else ({value} * 1000) % 1 <> 0 or abs({value}) > {_TIME_LIMIT} or {boolean}
         end"""
     inexact = f"{_quick_ns(key, None)} / 1000::DOUBLE <> {value}"
     return f"{inexact} or abs({value}) >= {_EXACT_US} or {boolean}"
@@ -158,7 +166,7 @@ def _is_near(value: str, epoch: int) -> str:
 
 
 def _behind(value: str, epoch: int) -> str:
-    """Return the SQL of a time near `epoch` counted from there.
+    """Return the SQL of how far a time near `epoch` is behind it, below 0 before it.
 
     It fits 64 bits, with which the engine is several times as quick as with 128.
     """
@@ -276,7 +284,14 @@ def _original(key: str) -> str:
 
 
 def _integer(text: str) -> str:
-    """Return the SQL of a BIGINT that is NULL, never rounded, where `text` is no integer."""
-    # A number with an exponent is spelt with a fraction here.
-    whole = sql_string(r"-?[0-9]+(?:\.0)?")
-    return f"case when regexp_full_match({text}, {whole}) then try_cast({text} as BIGINT) end"
+    """Return the SQL of a BIGINT that is NULL, never rounded, where `text` is no integer.
+
+    Numbers with an exponent, and texts that the engine reads as whole ones, are integers too.
+    """
+    number = f"try_cast({text} as DOUBLE)"
+    return f"""case
+        when regexp_full_match({text}, '-?[0-9]+')
+        then try_cast({text} as BIGINT)
+        when {number} = trunc({number}) and abs({number}) < {_EXACT_ID}
+        then {number}::BIGINT
+    end"""

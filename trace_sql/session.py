@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trace_sql import engine
 from trace_sql.analysis import STORED_TABLES, Analysis, analysed, create_table
-from trace_sql.base_tables import BASE_TABLES, ON_DEMAND
+from trace_sql.base_tables import BASE_TABLES, HARDWARE, ON_DEMAND
 from trace_sql.literal import sql_string
 from trace_sql.macros import make_macros
 from trace_sql.results import Rows
 from trace_sql.store import Settings, Store, TraceEntry
-from trace_sql.views import load_views, public_views, sources
+from trace_sql.views import load_views, public_views, roots, sources
 
 
 class Session:
@@ -33,6 +34,9 @@ class Session:
         self.connection = connection
         self._rows = rows
         self.close = close
+        # A folder that is not there yet is about to be written.
+        folders = [entry.folder for entry in entries if entry.folder.is_dir()]
+        self._unwritable = not all(os.access(folder, os.W_OK) for folder in folders)
         self._created = created
         create_table(
             connection,
@@ -61,7 +65,7 @@ class Session:
         make_macros(self.connection, sql, self._created)
 
     def create_unless(self, view: str, names: list[str]) -> None:
-        """Create the stored `view`, and the stored `names` too unless it has rows."""
+        """Create the stored `view`, and the stored `names` too unless it has rows of any trace."""
         self.create([view])
         if not self.connection.execute(f"select 1 from {view} limit 1").fetchone():
             self.create(names)
@@ -72,8 +76,8 @@ class Session:
         Those that are `held` become tables: computed now, and not again for each question. So do
         those whose head says `keep: session`.
         """
-        needed = _needed(names)
-        stored = [name for name in needed if _is_stored(name) and name not in self._created]
+        needed = self._needed(names)
+        stored = [name for name in needed if self._is_stored(name) and name not in self._created]
         if stored:
             self._provide(stored)
             self._created.update(stored)
@@ -85,10 +89,37 @@ class Session:
                 create_table(self.connection, name, BASE_TABLES[name], self._rows[name]())
             else:
                 view = load_views()[name]
-                kind = "table" if view.keep == "session" or (held and name in names) else "view"
+                kind = "table" if view.keep or (held and name in names) else "view"
                 text = view.text
                 make_macros(self.connection, text, self._created)
                 self.connection.execute(f"create {kind} {name} as {text}")
+
+    def _needed(self, names: list[str]) -> list[str]:
+        """Return `names` and what is computed on the way to them, each after what it reads.
+
+        A stored relation is not computed again, so what it reads is not needed.
+        """
+        found: dict[str, None] = {}
+
+        def visit(name: str) -> None:
+            if name not in found:
+                if name not in ON_DEMAND and not self._is_stored(name):
+                    for source in sorted(sources(name)):
+                        if source in load_views() or source in ON_DEMAND or _is_kept(source):
+                            visit(source)
+                found[name] = None
+
+        for name in names:
+            visit(name)
+        return list(found)
+
+    def _is_stored(self, name: str) -> bool:
+        """Whether a relation is read from the store, and written there before.
+
+        What reads the peaks of GPUs is computed here where that cannot be: there may always be
+        another choice of them.
+        """
+        return _is_kept(name) and not (self._unwritable and roots(name) & set(HARDWARE))
 
 
 class TraceSession(Session):
@@ -163,31 +194,11 @@ class FileSession(Session):
         )
 
 
-def _needed(names: list[str]) -> list[str]:
-    """Return `names` and what plain views among them read, each after what it reads.
-
-    A stored relation is not computed again, so what it reads is not needed.
-    """
-    found: dict[str, None] = {}
-
-    def visit(name: str) -> None:
-        if name not in found:
-            if name not in ON_DEMAND and not _is_stored(name):
-                for source in sorted(sources(name)):
-                    if source in load_views() or source in ON_DEMAND or _is_stored(source):
-                        visit(source)
-            found[name] = None
-
-    for name in names:
-        visit(name)
-    return list(found)
-
-
-def _is_stored(name: str) -> bool:
-    return name in STORED_TABLES or (name in load_views() and load_views()[name].keep == "store")
-
-
 def _columns(name: str) -> dict[str, str]:
     if name in STORED_TABLES:
         return BASE_TABLES[name]
     return {column.name: column.type for column in load_views()[name].contract.columns}
+
+
+def _is_kept(name: str) -> bool:
+    return name in STORED_TABLES or (name in load_views() and load_views()[name].keep == "store")

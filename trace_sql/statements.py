@@ -26,7 +26,10 @@ _parsed: dict[str, Statement] = {}
 
 
 def foresee(texts: Callable[[], Iterable[str]]) -> None:
-    """Say what statements will be run if a trace is flattened next, in which order."""
+    """Say what statements will be run if a trace is flattened next, in which order.
+
+    It holds until then, or until something else is foreseen.
+    """
     _foreseen[:] = [texts]
 
 

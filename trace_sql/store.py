@@ -181,7 +181,7 @@ class Store:
     def take_flat(self, trace_id: str) -> engine.Workspace | None:
         """Return the tables of a small trace that was just taken in; they are given away once.
 
-        They are FLAT_EVENTS and FLAT_FACTS of `flatten`. Whoever takes them closes the workspace
+        They are those of `flatten`. Whoever takes them closes the workspace
         after `settle`.
         """
         flat, self._flat = self._flat, None
