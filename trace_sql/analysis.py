@@ -169,7 +169,7 @@ class Analysis:
         if self._is_stored(view.name):
             self._view_result(connection, view.name)
             return
-        connection.execute(parsed(connection, _creation(view, self._templates or {})))
+        connection.execute(parsed(connection, creation(view, self._templates)))
         if view.keep == "store":
             self._write(view.name)
 
@@ -240,18 +240,20 @@ def analysed(
 def creations(settings: Settings, targets: Iterable[str]) -> Iterator[str]:
     """Yield the statements that make `targets` where nothing is stored, with what they read.
 
-    Raises what `parameters` raises.
+    Views that a session may put on top of them come last. Raises what `parameters` raises.
     """
     plan = make_plan("", settings)
     for table, rows in plan.rows.items():
         yield _filling(table, BASE_TABLES[table]) if rows else _empty(table, BASE_TABLES[table])
-    for view in ordered(targets):
-        yield _creation(view, plan.sql)
+    on_top = (view for view in load_views().values() if not view.keep)
+    for view in (*ordered(targets), *on_top):
+        yield creation(view, plan.sql)
 
 
-def _creation(view: View, templates: Mapping[str, str]) -> str:
-    kind = "table" if view.keep else "view"
-    return f"create {kind} {view.name} as {templates.get(view.name, view.text)}"
+def creation(view: View, templates: Mapping[str, str] | None = None, held: bool = False) -> str:
+    """Return the statement that makes a view, or a table where it is `held` or its head says so."""
+    kind = "table" if view.keep or held else "view"
+    return f"create {kind} {view.name} as {(templates or {}).get(view.name, view.text)}"
 
 
 def create_table(

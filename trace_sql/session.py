@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trace_sql import engine
-from trace_sql.analysis import STORED_TABLES, Analysis, analysed, create_table
+from trace_sql.analysis import STORED_TABLES, Analysis, analysed, create_table, creation
 from trace_sql.base_tables import BASE_TABLES, HARDWARE, ON_DEMAND
 from trace_sql.literal import sql_string
 from trace_sql.macros import make_macros
 from trace_sql.results import Rows
+from trace_sql.statements import parsed
 from trace_sql.store import Settings, Store, TraceEntry
 from trace_sql.views import load_views, public_views, roots, sources
 
@@ -89,10 +90,9 @@ class Session:
                 create_table(self.connection, name, BASE_TABLES[name], self._rows[name]())
             else:
                 view = load_views()[name]
-                kind = "table" if view.keep or (held and name in names) else "view"
-                text = view.text
-                make_macros(self.connection, text, self._created)
-                self.connection.execute(f"create {kind} {name} as {text}")
+                make_macros(self.connection, view.text, self._created)
+                text = creation(view, held=held and name in names)
+                self.connection.execute(parsed(self.connection, text))
 
     def _needed(self, names: list[str]) -> list[str]:
         """Return `names` and what is computed on the way to them, each after what it reads.
