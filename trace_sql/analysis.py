@@ -250,9 +250,9 @@ def creations(settings: Settings, targets: Iterable[str]) -> Iterator[str]:
         yield creation(view, plan.sql)
 
 
-def creation(view: View, templates: Mapping[str, str] | None = None, held: bool = False) -> str:
-    """Return the statement that makes a view, or a table where it is `held` or its head says so."""
-    kind = "table" if view.keep or held else "view"
+def creation(view: View, templates: Mapping[str, str] | None = None) -> str:
+    """Return the statement that makes a view, or a table where its head says so."""
+    kind = "table" if view.keep else "view"
     return f"create {kind} {view.name} as {(templates or {}).get(view.name, view.text)}"
 
 

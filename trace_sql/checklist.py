@@ -31,7 +31,6 @@ def checklist(
     The kernels are those of `layer`, by default of a typical layer of each of the two types that
     take most of the pass. Raises what `chosen_pass` raises.
     """
-    db.hold(["pass_table"])
     number, why = chosen_pass(db, trace_id, pass_no, settings.phase)
     typical = representatives(db, trace_id, number)
     shown = [row["layer_no"] for row in typical[:2]] if layer is None else [layer]

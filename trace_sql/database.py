@@ -20,6 +20,8 @@ MOST_VALUES = 5_000_000
 _ROWS_AT_ONCE = 100_000
 
 _UNSPLITTABLE = "unsplittable"
+_FIRST_TABLE = "pass_table"
+"""What a trace is mostly asked for first."""
 _SPLIT = ("trace_verdicts", "trace_warnings")
 """What says whether a trace was split, and whether to trust that: it reads nearly all of it."""
 
@@ -81,10 +83,6 @@ class Database:
     def query(self, sql: str, values: Sequence[Any] = ()) -> Result:
         """Run one of our own queries."""
         return _run(self._session(), sql, values)
-
-    def hold(self, views: Sequence[str]) -> None:
-        """Compute these views once, for an answer that asks each of them several times."""
-        self._session().create(list(views), held=True)
 
     def ask(self, sql: str) -> Result:
         """Run a user's SQL: one SELECT over the views, which can neither write nor read files.
@@ -194,7 +192,7 @@ def foresee_split(settings: Settings) -> None:
     """Have the statements that split a trace parsed beside its flattening, if that comes next."""
     from trace_sql.analysis import creations
 
-    foresee(lambda: creations(settings, (_UNSPLITTABLE, *_SPLIT)))
+    foresee(lambda: creations(settings, (_UNSPLITTABLE, *_SPLIT, _FIRST_TABLE)))
 
 
 def _run(session: Session, sql: str, values: Sequence[Any], most: int | None = None) -> Result:

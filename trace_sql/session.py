@@ -71,12 +71,8 @@ class Session:
         if not self.connection.execute(f"select 1 from {view} limit 1").fetchone():
             self.create(names)
 
-    def create(self, names: list[str], held: bool = False) -> None:
-        """Create these views, in one go, with what they read.
-
-        Those that are `held` become tables: computed now, and not again for each question. So do
-        those whose head says `keep: session`.
-        """
+    def create(self, names: list[str]) -> None:
+        """Create these views, in one go, with what they read."""
         needed = self._needed(names)
         stored = [name for name in needed if self._is_stored(name) and name not in self._created]
         if stored:
@@ -91,8 +87,7 @@ class Session:
             else:
                 view = load_views()[name]
                 make_macros(self.connection, view.text, self._created)
-                text = creation(view, held=held and name in names)
-                self.connection.execute(parsed(self.connection, text))
+                self.connection.execute(parsed(self.connection, creation(view)))
 
     def _needed(self, names: list[str]) -> list[str]:
         """Return `names` and what is computed on the way to them, each after what it reads.

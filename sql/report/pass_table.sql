@@ -1,6 +1,7 @@
 -- One row a forward pass, as a report shows it. Times count from what the Perfetto UI shows as
 -- zero.
 -- grain: trace_id, pass_no
+-- keep: store
 --
 -- trace_id               VARCHAR  -   the trace
 -- pass_no                BIGINT   -   0-based pass
@@ -56,8 +57,8 @@ with
 select
     p.trace_id,
     p.pass_no,
-    (p.start_ns - t.start_ns) / 1e9 as start_s,
-    (p.end_ns - t.start_ns) / 1e9 as end_s,
+    (p.start_ns - t.min_ts_ns) / 1e9 as start_s,
+    (p.end_ns - t.min_ts_ns) / 1e9 as end_s,
     p.wall_ns / 1e6 as duration_ms,
     p.busy_ns / 1e6 as busy_ms,
     p.avg_layer_ns / 1e6 as avg_layer_ms,
@@ -104,7 +105,7 @@ select
     p.depth,
     p.evidence
 from passes as p
-join traces as t using (trace_id)
+join raw_facts as t using (trace_id)
 join trace_settings as w using (trace_id)
 join pass_phases as k using (trace_id, pass_no)
 left join seen as s using (trace_id, pass_no)
