@@ -93,7 +93,7 @@ class Analysis:
         for later. Raises what `parameters` raises, and TraceSqlError where the store cannot be
         written.
         """
-        if unless in self.made and _has_rows(self.connection, unless):
+        if unless is not None and unless in self.made and _has_rows(self.connection, unless):
             return
         with self._writing():
             if any(not self._is_stored(name) for name in names if name not in self.made):
@@ -285,5 +285,5 @@ def _filling(name: str, columns: Mapping[str, str]) -> str:
     )
 
 
-def _has_rows(connection: engine.DuckDBPyConnection, name: str | None) -> bool:
+def _has_rows(connection: engine.DuckDBPyConnection, name: str) -> bool:
     return connection.execute(f"select 1 from {name} limit 1").fetchone() is not None
