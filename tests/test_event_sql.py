@@ -72,7 +72,8 @@ def test_times_since_1970_that_no_nanosecond_holds(ts: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    start=st.integers(10**16, 9 * 10**18),
+    # Beyond, no time is left around it that a column holds.
+    start=st.integers(10**16, 8 * 10**18),
     offsets=st.lists(st.integers(-(10**14), 10**14), min_size=1, max_size=30),
     durations=st.lists(st.integers(0, 8 * 10**15), min_size=30, max_size=30),
 )
@@ -145,7 +146,8 @@ def test_a_number_that_is_no_time_changes_no_other(large: str) -> None:
                 rows = duckdb.execute(f"select typeof(ts_ns), ts_ns, extra from ({sql})", [piece])
                 read_all = rows.fetchall()
             except duckdb.Error:
-                # Left to the careful reading.
+                # Left to the careful reading; of a string nothing is.
+                assert inner == large
                 continue
             assert [row[0] for row in read_all] == ["BIGINT"] * 2
             assert read_all[1][1] == nanoseconds(ts)

@@ -79,3 +79,13 @@ def test_a_config_is_foreseen_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(asked) == 2
     assert len({settings_key(one) for one in asked}) == 1
     assert all(one.config for one in asked)
+
+
+def test_what_cannot_be_split_costs_no_more_views(tmp_path: Path) -> None:
+    trace = tmp_path / "t.json"
+    trace.write_text('[{"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": 1, "dur": 1}]')
+    for _ in range(2):
+        assert command(tmp_path / "store", "passes", trace).exit_code == ExitCode.EMPTY
+        made = {path.stem for path in (tmp_path / "store").rglob("*.parquet")}
+        assert "unsplittable" in made
+        assert not made & {"passes", "verdicts", "activity_layers"}
