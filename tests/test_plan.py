@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from trace_sql import plan
+from trace_sql import kept, plan
 from trace_sql.parameters import parameters
 from trace_sql.plan import Plan, make_plan
 from trace_sql.store import Settings
@@ -23,7 +23,7 @@ TRACE = "0123456789ab"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for plans; another one beside it, `own`, stands in for the user's cache."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    monkeypatch.setattr(plan, "_folders", lambda: [tmp_path / "kept", tmp_path / "own"])
+    monkeypatch.setattr(kept, "_folders", lambda: [tmp_path / "kept", tmp_path / "own"])
     return tmp_path / "kept"
 
 
@@ -82,8 +82,8 @@ def test_a_damaged_plan_is_worked_out_again(
     content: bytes, folder: Path, worked_out: list[Settings]
 ) -> None:
     whole = make_plan(TRACE, Settings())
-    (kept,) = folder.iterdir()
-    kept.write_bytes(content)
+    (file,) = folder.glob("plan-*")
+    file.write_bytes(content)
     assert plain(make_plan(TRACE, Settings()).rows) == plain(whole.rows)
     assert len(worked_out) == 2
 
@@ -92,7 +92,7 @@ def test_few_plans_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(plan, "_worked_out", lambda settings: Plan({}, {}))
     for layers in range(1, 40):
         make_plan(TRACE, Settings(num_layers=layers))
-    assert len(list(folder.iterdir())) == 16
+    assert len(list(folder.glob("plan-*"))) == 16
 
 
 def test_where_no_bytecode_is_written_the_user_keeps_plans(
@@ -103,7 +103,7 @@ def test_where_no_bytecode_is_written_the_user_keeps_plans(
         assert make_plan(TRACE, Settings()).sql
     assert len(worked_out) == 1
     assert not folder.exists()
-    assert len(list((folder.parent / "own").iterdir())) == 1
+    assert len(list((folder.parent / "own").glob("plan-*"))) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")
@@ -132,10 +132,10 @@ def test_where_nothing_can_be_kept_all_works(folder: Path, worked_out: list[Sett
 
 def test_the_users_folder_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert plan._folders()[1].parent == tmp_path
+    assert kept._folders()[1].parent == tmp_path
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", no_home)
-    assert len(plan._folders()) == 1
+    assert len(kept._folders()) == 1
 
 
 def no_home() -> Path:

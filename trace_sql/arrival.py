@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trace_sql.inputs import trace_name
 from trace_sql.path_memory import write_json
@@ -17,17 +16,16 @@ if TYPE_CHECKING:
     from trace_sql.flatten import Flattened
 
 
-@dataclass
 class Arrival:
     """A trace whose files are being written; `new` says whether no other process was first."""
 
-    trace_id: str
-    settings: Settings
-    new: bool = True
+    def __init__(self, trace_id: str, settings: Settings) -> None:
+        self.trace_id = trace_id
+        self.settings = settings
+        self.new = True
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A document in the folder `work`, from where it goes to its place."""
 
     arrival: Arrival
@@ -54,7 +52,7 @@ def make_document(
 
     number = file.document
     name = settings.name or trace_name(file.path, file.member)
-    named = replace(settings, name=f"{name}#{number}" if number else name)
+    named = settings._replace(name=f"{name}#{number}" if number else name)
     arrival = Arrival(f"{trace_id}.{number}" if number else trace_id, named)
     work = make_work_folder(folder)
     try:
@@ -71,7 +69,7 @@ def make_document(
         if number and flat.workspace:
             with flat.workspace:
                 flat.write(work)
-            flat = replace(flat, workspace=None)
+            flat = flat._replace(workspace=None)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise

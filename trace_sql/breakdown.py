@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from trace_sql.database import Database
 from trace_sql.errors import TraceSqlError
@@ -56,7 +55,7 @@ def category_report(
     names = [row[0] for row in found.rows]
     if output_format in ("json", "csv"):
         rows = [(*row, rule_text(kernel_pattern(row[0]), [row[0]])) for row in found.rows]
-        return render([replace(found, columns=(*found.columns, _RULE), rows=rows)], output_format)
+        return render([found._replace(columns=(*found.columns, _RULE), rows=rows)], output_format)
     if not names:
         return f"Every kernel of {_what(pass_no)} has a category.\n"
     rules = pasted_rules(names)

@@ -10,9 +10,8 @@ import re
 import stat
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from trace_sql.errors import BadInputError
 
@@ -98,8 +97,7 @@ class Section:
         self._stream.close()
 
 
-@dataclass(frozen=True)
-class Codec:
+class Codec(NamedTuple):
     """A way of compressing: what it is called, and decoders of one frame each."""
 
     name: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trace_sql.store import Ingested
 
 
-_SIZE = re.compile(r"([1-9][0-9]{0,6})\s*([MG])i?B?", re.IGNORECASE)
+_SIZE = r"(?i)([1-9][0-9]{0,6})\s*([MG])i?B?"
 _UNIT = {"M": 10**6, "G": 10**9}
 _LEAST = 200 * 10**6
 _AROUND_ENGINE = 140 * 10**6
@@ -28,7 +28,7 @@ def _engine_bytes(_: click.Context, __: click.Parameter, value: str | None) -> i
     """Return the bytes that are left for the engine of what a process may take."""
     if value is None:
         return None
-    match = _SIZE.fullmatch(value.strip())
+    match = re.fullmatch(_SIZE, value.strip())
     size = int(match[1]) * _UNIT[match[2].upper()] if match else 0
     if size < _LEAST:
         raise click.BadParameter(f"{value!r}: give a size of 200MB or more, as 200MB or 1GB")

@@ -9,9 +9,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -130,8 +129,7 @@ STRICT = click.option(
 )
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(NamedTuple):
     """An open database of one trace, with the settings it is analysed with."""
 
     db: Database

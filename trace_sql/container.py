@@ -10,9 +10,8 @@ import struct
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trace_sql.byte_streams import (
     DECODED_BYTES,
@@ -40,8 +39,7 @@ _TAR_SIZES = slice(124, 136)
 _LINK = "a link inside the archive"
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """A file in an archive; `open` gives its bytes as they were put in, `size` how many."""
 
     name: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trace_sql.errors import EmptyInputError, RefusedError, TraceSqlError
 from trace_sql.literal import sql_string
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from trace_sql.session import Session
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """Rows of a query with their column names; values are plain Python ones."""
 
     columns: tuple[str, ...]

@@ -10,9 +10,8 @@ import itertools
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trace_sql.document import Document
 from trace_sql.errors import TraceSqlError
@@ -39,8 +38,7 @@ class _LargeError(Exception):
     """The file holds more than _SMALL bytes of JSON."""
 
 
-@dataclass(frozen=True)
-class Flattened:
+class Flattened(NamedTuple):
     """A trace that was read; where it is small, still as tables of `workspace`, to be written.
 
     The tables are FLAT_EVENTS, FLAT_LOSSES and FLAT_FACTS. `n_documents` counts those of the file.

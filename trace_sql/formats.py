@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 HEAD_BYTES = 64 << 10
 """First bytes of a text that `recognise` is best given."""
 
 _RECORD = "record the run with torch.profiler and give its .json or .json.gz"
-_JSON = re.compile(rb"\s*(?:\{\s*(?:[\"}]|$)|\[\s*(?:[\[{\]]|$))")
-_PLANE = re.compile(
-    rb"(?:\x08[\x80-\xff]*[\0-\x7f])?\x12.(?:/host:|/device:|Task Environment)", re.DOTALL
-)
+# Patterns are compiled when they are used: most commands do not.
+_JSON = rb"\s*(?:\{\s*(?:[\"}]|$)|\[\s*(?:[\[{\]]|$))"
+_PLANE = rb"(?s)(?:\x08[\x80-\xff]*[\0-\x7f])?\x12.(?:/host:|/device:|Task Environment)"
 """How a plane of XLA begins: its id, which may be left out, and its name."""
-_TEXT = re.compile(rb"[\t\n\r\x0c\x1b -~\x80-\xff]*")
+_TEXT = rb"[\t\n\r\x0c\x1b -~\x80-\xff]*"
 
 
-@dataclass(frozen=True)
-class Foreign:
+class Foreign(NamedTuple):
     what: str
     advice: str = "give a JSON trace as torch.profiler writes it"
     text: bool = False
@@ -72,7 +70,7 @@ def recognise(head: bytes, name: str = "") -> Foreign | None:
     `name` is the file's name; it decides only about formats without a mark of their own.
     """
     body = head.removeprefix(b"\xef\xbb\xbf")
-    if not body.strip() or _JSON.match(body):
+    if not body.strip() or re.match(_JSON, body):
         return None
     for magic, foreign in _BY_MAGIC:
         if head.startswith(magic):
@@ -109,10 +107,10 @@ def _protobuf(head: bytes, name: str) -> Foreign | None:
     size, start = message
     content = head[start : start + size]
     at = start + size
-    if _PLANE.match(content) or name.endswith(".xplane.pb"):
+    if re.match(_PLANE, content) or name.endswith(".xplane.pb"):
         return _XPLANE
     follows = at >= len(head) or head[at : at + 1] == b"\n"
-    binary = _TEXT.fullmatch(head[:4096]) is None
+    binary = re.fullmatch(_TEXT, head[:4096]) is None
     return _PERFETTO if follows and binary else None
 
 
@@ -130,7 +128,7 @@ def _message(head: bytes, at: int) -> tuple[int, int] | None:
 def _text(body: bytes) -> Foreign | None:
     # A character that the end of the head cuts is text, too.
     text = body[:4096]
-    if _TEXT.fullmatch(text) is None:
+    if re.fullmatch(_TEXT, text) is None:
         return None
     try:
         text.decode()

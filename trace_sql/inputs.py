@@ -6,8 +6,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from trace_sql.byte_streams import FileBytes, Stream, irregular
 from trace_sql.container import head_of, is_archive, looks_packed, members
@@ -17,11 +17,10 @@ from trace_sql.safe_text import utf8
 from trace_sql.source import label
 
 _SUFFIXES = (".tmp", ".gz", ".zst", ".json", ".trace", ".pt")
-_JSON_NAME = re.compile(r"\.json(\.gz|\.zst)?$")
+_JSON_NAME = r"\.json(\.gz|\.zst)?$"
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """A file, or a `member` of an archive, that may be a trace."""
 
     path: Path
@@ -36,18 +35,21 @@ class Input:
         return label(self.path, self.member)
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(NamedTuple):
     label: str
     reason: str
 
 
-@dataclass(frozen=True)
 class Expanded:
-    inputs: list[Input] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    errors: list[TraceSqlError] = field(default_factory=list)
-    """What was named, or found by its name or archive, and cannot be read."""
+    """What was found in files and folders.
+
+    `errors` has what was named, or found by its name or archive, and cannot be read.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: list[Input] = []
+        self.skipped: list[Skipped] = []
+        self.errors: list[TraceSqlError] = []
 
 
 def trace_name(path: Path, member: str | None = None) -> str:
@@ -207,7 +209,7 @@ def _reason(head: bytes, size: int, name: str) -> str | None:
         return None
     if foreign.text:
         # By its name it should be one, so a reader says what is wrong with it.
-        return None if _JSON_NAME.search(name) else foreign.what
+        return None if re.search(_JSON_NAME, name) else foreign.what
     return str(foreign)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from trace_sql.errors import LossyError
 from trace_sql.events import LOSS_COLUMNS
@@ -19,8 +18,7 @@ DETAIL = 100
 """Bytes of damaged text that are shown."""
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(NamedTuple):
     """One place of the text, `n_bytes` from the 0-based `byte_offset`, on the 1-based `line`.
 
     `repaired` says that what stands there was kept. `event_id` is the event it became or, where
@@ -56,7 +54,7 @@ class Losses:
         if self._file is None:
             self._file = self._path.open("w", encoding="utf-8")
         number = self.n_repaired + self.n_lost
-        self._file.write(json.dumps({"loss_no": number, **asdict(loss)}) + "\n")
+        self._file.write(json.dumps({"loss_no": number, **loss._asdict()}) + "\n")
         if self.first is None or (self.first.repaired and not loss.repaired):
             self.first = loss
         if loss.repaired:

@@ -14,10 +14,9 @@ import json
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from trace_sql.safe_text import clean, escaped, odd_characters, readable
 
@@ -29,8 +28,7 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What starts a formula in a spreadsheet, the wide forms in East Asian ones."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column of a table: key in JSON and CSV, heading for people, decimals of a number.
 
     `wrap` marks text that may be folded to make the table fit. `part` marks numbers of which the
@@ -44,8 +42,7 @@ class Column:
     part: bool = False
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows under columns; `key` names the table in JSON, `title` heads it for people."""
 
     key: str

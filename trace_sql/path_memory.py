@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import time
 from pathlib import Path
 from typing import Any
 
+from trace_sql.digest import blake2b
 from trace_sql.errors import BadInputError
 from trace_sql.source import TraceFile, content_hash, label
 
@@ -26,7 +26,7 @@ class PathMemory:
 
     def _path_file(self, file: TraceFile) -> Path:
         place = os.fsencode(label(file.path.absolute(), file.member))
-        key = hashlib.blake2b(place, digest_size=16).hexdigest()
+        key = blake2b(place, digest_size=16).hexdigest()
         return self._folder / f"{key}.json"
 
     def recall(self, file: TraceFile, identity: dict[str, Any]) -> str | None:

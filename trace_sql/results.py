@@ -10,7 +10,6 @@ anything else has another key, so a stale one is never read.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trace_sql.base_tables import HARDWARE
+from trace_sql.digest import blake2b
 from trace_sql.plan import fingerprint, settings_key
 from trace_sql.store import Settings, TraceEntry
 from trace_sql.views import roots
@@ -44,4 +44,4 @@ class Results:
     @cached_property
     def _hardware_folder(self) -> Path:
         text = json.dumps([list(self._rows[table]()) for table in HARDWARE])
-        return self.folder / hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        return self.folder / blake2b(text.encode(), digest_size=6).hexdigest()

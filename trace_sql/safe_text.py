@@ -7,13 +7,11 @@ import re
 
 _LONGEST = 4000
 """Characters of a text that people are shown; names of kernels stay below that."""
-_UNSEEN = re.compile(
+_UNSEEN = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 """Letters and marks without a shape, which can carry hidden text."""
-_MARKS = re.compile(
-    r"[\\`*|<>\[\]~$@]|:(?=//)|(?<=www)\.|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", re.IGNORECASE
-)
+_MARKS = r"(?i)[\\`*|<>\[\]~$@]|:(?=//)|(?<=www)\.|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
 """Of Markdown. An underscore inside a word is none, and names are full of them."""
 
 
@@ -33,7 +31,7 @@ def odd_characters(text: str) -> set[str]:
     """Return the characters of `text` that a terminal obeys or that nobody can see."""
     if text.isascii() and text.isprintable():
         return set()
-    return {char for char in set(text) if not char.isprintable() or _UNSEEN.match(char)}
+    return {char for char in set(text) if not char.isprintable() or re.match(_UNSEEN, char)}
 
 
 def clean(text: str) -> str:
@@ -54,6 +52,6 @@ def readable(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Return text with Markdown's own marks escaped, so that it shows as it is and is no link."""
-    marked = _MARKS.sub(r"\\\g<0>", text).replace("&", "&amp;")
+    marked = re.sub(_MARKS, r"\\\g<0>", text).replace("&", "&amp;")
     # Tools that look for comments do not all know that an escaped one is none.
     return marked.replace(r"\<!--", "&lt;!--")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """What a user said about a trace; None (in `tags` no key) means not said."""
 
     run: str | None = None
@@ -33,8 +31,7 @@ class Settings:
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were given, by name."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {key: value for key, value in values.items() if value is not None}
+        return {key: value for key, value in self._asdict().items() if value is not None}
 
     def merged(self, newer: Settings) -> Settings:
         """Return these settings with what `newer` gives in their place.
@@ -46,4 +43,4 @@ class Settings:
             given["tags"] = {**(self.tags or {}), **newer.tags}
         if newer.paths is not None:
             given["paths"] = list(dict.fromkeys([*(self.paths or []), *newer.paths]))
-        return replace(self, **given)
+        return self._replace(**given)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from trace_sql.byte_streams import Decoded, Stream, first_bytes, unpacked
 from trace_sql.container import located, looks_packed
+from trace_sql.digest import blake2b
 from trace_sql.errors import BadInputError, NotATraceError
 from trace_sql.formats import HEAD_BYTES, recognise
 from trace_sql.safe_text import utf8
@@ -23,8 +23,7 @@ _PACKED_LEAST = 4
 """Times that the text of a packed trace is larger than its file; ten to twenty is common."""
 
 
-@dataclass(frozen=True)
-class TraceFile:
+class TraceFile(NamedTuple):
     """What becomes one trace: a file, or `member` of an archive, and which document in it."""
 
     path: Path
@@ -40,7 +39,7 @@ class _Tally:
         self._size = size
         self._progress = progress
         self._done = 0
-        self.hash = hashlib.blake2b()
+        self.hash = blake2b()
         self.damage: str | None = None
 
     def read(self, size: int) -> bytes:
@@ -137,7 +136,7 @@ def content_hash(path: Path, member: str | None = None) -> str:
 
     Raises BadInputError where it cannot be read.
     """
-    digest = hashlib.blake2b()
+    digest = blake2b()
     open_stored, _ = located(path, member)
     with closing(open_stored()) as stored:
         while data := stored.read(CHUNK_BYTES):

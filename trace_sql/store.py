@@ -16,10 +16,9 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trace_sql.arrival import Arrival, Made, make_document
 from trace_sql.background import Background
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Ingested", "Settings", "Store", "TraceEntry", "default_folder"]
 
 
-@dataclass(frozen=True)
-class Ingested:
+class Ingested(NamedTuple):
     trace_id: str
     name: str
     fresh: bool
@@ -46,8 +44,7 @@ class Ingested:
     """The other documents of the file."""
 
 
-@dataclass(frozen=True)
-class TraceEntry:
+class TraceEntry(NamedTuple):
     trace_id: str
     name: str
     folder: Path
@@ -118,7 +115,7 @@ class Store:
         """
         ingested = self.take_in(path, settings, progress, member)
         if ingested.fresh:
-            ingested = replace(ingested, fresh=self.settle())
+            ingested = ingested._replace(fresh=self.settle())
         return ingested
 
     def take_in(
@@ -149,7 +146,7 @@ class Store:
         first, *further = (
             Ingested(one, self.entry(one).name, fresh) for one in self.documents(trace_id)
         )
-        return replace(first, further=tuple(further))
+        return first._replace(further=tuple(further))
 
     def documents(self, trace_id: str) -> list[str]:
         """Return the trace_ids of all documents of the file that `trace_id` is the first of."""
@@ -293,7 +290,7 @@ class Store:
         try:
             made.append(make(file))
             for number in range(1, made[0].flat.n_documents):
-                made.append(make(replace(file, document=number)))
+                made.append(make(file._replace(document=number)))
             if identity_of(file) != before:
                 raise BadInputError(f"{file.path}: changed while it was read; wait for its writer")
             for one in made[:0:-1]:

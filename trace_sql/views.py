@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trace_sql.kept import find, keep, state_of
 from trace_sql.literal import sql_string
 from trace_sql.resources import data_folder
 
@@ -18,14 +18,29 @@ if TYPE_CHECKING:
 LAYERS = ("stage", "classify", "window", "assign", "measure", "attention", "report")
 """Folders of sql/ in reading order: a view reads its own or an earlier layer."""
 
+_READ = r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)"
+_COMMENT = r"--[^\n]*"
 
-@dataclass(frozen=True)
+
 class View:
-    """One file of sql/: its text is a bare SELECT (a Jinja template), its stem the name."""
+    """One file of sql/: its text is a bare SELECT (a Jinja template), its stem the name.
 
-    name: str
-    layer: str
-    text: str
+    `keep` is what its head says after `keep:`: "", "yes", "store" or "session". `reads` has what
+    stands behind FROM or JOIN: views, tables and its own CTEs. `is_template` says whether it has
+    Jinja marks, so that rendering is needed at all.
+    """
+
+    def __init__(self, path: Path, keep: str, is_template: bool, reads: Iterable[str]) -> None:
+        self.name = path.stem
+        self.layer = path.parent.name
+        self.keep = keep
+        self.is_template = is_template
+        self.reads = frozenset(reads)
+        self._path = path
+
+    @cached_property
+    def text(self) -> str:
+        return self._path.read_text(encoding="utf-8")
 
     @property
     def contract(self) -> Contract:
@@ -34,28 +49,40 @@ class View:
 
         return parse_contract(self.name, self.text)
 
-    @cached_property
-    def keep(self) -> str:
-        """What the head says after `keep:`: "", "yes", "store" or "session"."""
-        head = self.text[: self.text.find("\n--\n")]
-        return head.rpartition("\n-- keep: ")[2].strip() if "\n-- keep: " in head else ""
-
-    @property
-    def is_template(self) -> bool:
-        """Whether the text has Jinja marks, so that rendering is needed at all."""
-        return "{{" in self.text or "{%" in self.text
-
 
 @cache
 def load_views() -> dict[str, View]:
-    """Read every view under sql/<layer>/, by name. Raises ValueError for two of one name."""
+    """Return every view under sql/<layer>/, by name. Raises ValueError for two of one name.
+
+    What their texts say of them is kept: to read all of these takes longer than most questions.
+    """
+    folder = data_folder("sql")
+    name = f"views-{state_of(folder)}.json"
+    known = find(name)
+    if not isinstance(known, dict):
+        known = {f"{path.parent.name}/{path.name}": _said(path) for path in _paths(folder)}
+        keep(name, known, 2)
     found: dict[str, View] = {}
-    for layer in LAYERS:
-        for path in sorted((data_folder("sql") / layer).glob("*.sql")):
-            if path.stem in found:
-                raise ValueError(f"two views are named {path.stem}")
-            found[path.stem] = View(path.stem, layer, path.read_text(encoding="utf-8"))
+    for place, said in known.items():
+        view = View(folder / place, *said)
+        if view.name in found:
+            raise ValueError(f"two views are named {view.name}")
+        found[view.name] = view
     return found
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    for layer in LAYERS:
+        yield from sorted((folder / layer).glob("*.sql"))
+
+
+def _said(path: Path) -> tuple[str, bool, list[str]]:
+    """Return what a view's text says of it: keep, is_template and reads."""
+    text = path.read_text(encoding="utf-8")
+    head = text[: text.find("\n--\n")]
+    keep = head.rpartition("\n-- keep: ")[2].strip() if "\n-- keep: " in head else ""
+    reads = re.findall(_READ, re.sub(_COMMENT, "", text).lower())
+    return keep, "{{" in text or "{%" in text, sorted(set(reads) - {path.stem})
 
 
 def public_views() -> list[View]:
@@ -63,15 +90,9 @@ def public_views() -> list[View]:
     return [view for view in load_views().values() if view.keep != "yes"]
 
 
-_READ = re.compile(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", re.IGNORECASE)
-_COMMENT = re.compile(r"--[^\n]*")
-
-
-@cache
 def sources(name: str) -> frozenset[str]:
     """Names that the view reads after FROM or JOIN: views, tables and its own CTEs."""
-    text = _COMMENT.sub("", load_views()[name].text)
-    return frozenset(match.lower() for match in _READ.findall(text)) - {name}
+    return load_views()[name].reads
 
 
 @cache
