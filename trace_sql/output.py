@@ -13,10 +13,10 @@ import io
 import json
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeVar
 
 from trace_sql.safe_text import clean, escaped, odd_characters, readable
 
@@ -26,6 +26,8 @@ WIDTH = 100
 _NARROWEST = 12
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What starts a formula in a spreadsheet, the wide forms in East Asian ones."""
+
+_Made = TypeVar("_Made")
 
 
 class Column(NamedTuple):
@@ -161,46 +163,62 @@ def _cell(column: Column, value: Any) -> str:
 
 
 def _markdown(table: Table) -> str:
-    numeric = [_is_numeric(table, index) for index in range(len(table.columns))]
     headings = [escaped(readable(column.heading)) for column in table.columns]
     lines = [f"## {escaped(readable(table.title))}", ""] if table.title else []
     lines.append("| " + " | ".join(headings) + " |")
+    numeric = _numeric(table)
     lines.append("|" + "|".join("---:" if number else "---" for number in numeric) + "|")
-    # Most texts come again in other rows; numbers have no marks of Markdown to look for.
-    known: dict[str, str] = {}
-    for row in _cells(table):
-        cells = [
-            cell if number else known.get(cell) or known.setdefault(cell, escaped(cell))
-            for cell, number in zip(row, numeric, strict=True)
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
+    # Numbers have no marks of Markdown to look for.
+    columns = [
+        cells if number else _mapped(escaped, cells)
+        for cells, number in zip(_columns(table), numeric, strict=True)
+    ]
+    lines += [f"| {' | '.join(row)} |" for row in zip(*columns, strict=True)]
     return "\n".join(lines) + "\n"
 
 
 def _text(table: Table) -> str:
     title = _fold(readable(table.title), WIDTH) if table.title else []
     table, added = _fitting(table)
-    cells = _cells(table)
-    widths = _widths(table, cells)
+    columns = _columns(table)
+    widths = _widths(table, columns)
     if _total(widths) > WIDTH:
-        return "\n".join([*title, *_records(table, cells)]) + "\n"
-    numeric = [_is_numeric(table, index) for index in range(len(table.columns))]
+        return "\n".join([*title, *_records(table, columns)]) + "\n"
+    numeric = _numeric(table)
     headings = [readable(column.heading) for column in table.columns]
     lines = [*title, *_folded(headings, widths, numeric)]
     lines.append("  ".join("-" * width for width in widths))
-    for row in cells:
-        lines += _folded(row, widths, numeric)
+    sides = zip(columns, widths, numeric, strict=True)
+    padded = [_mapped(partial(_lines, width=w, right=r), cells) for cells, w, r in sides]
+    for row in zip(*padded, strict=True):
+        lines += _side_by_side(row, widths)
     if added:
         rest = next(column.heading for column in reversed(table.columns) if column.part)
         lines += _fold(f"{rest} includes {', '.join(added)}; --format json has each.", WIDTH)
     return "\n".join(lines) + "\n"
 
 
-def _cells(table: Table) -> list[list[str]]:
-    return [
-        [_cell(column, value) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
+def _columns(table: Table) -> list[list[str]]:
+    """Return the cells column by column: the values of one are mostly of one type."""
+    values = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
+    return [_cells(*pair) for pair in zip(table.columns, values, strict=True)]
+
+
+def _cells(column: Column, values: Sequence[Any]) -> list[str]:
+    kinds = {type(value) for value in values}
+    if kinds == {int}:
+        return list(map(str, values))
+    if kinds == {float} and column.decimals is not None and all(map(math.isfinite, values)):
+        return [f"{value:.{column.decimals}f}" for value in values]
+    if kinds == {str}:
+        return _mapped(readable, values)
+    return [_cell(column, value) for value in values]
+
+
+def _mapped(function: Callable[[str], _Made], texts: Sequence[str]) -> list[_Made]:
+    """Return what a function makes of each text; most come again in other rows."""
+    known = {text: function(text) for text in set(texts)}
+    return [known[text] for text in texts]
 
 
 def _fitting(table: Table) -> tuple[Table, list[str]]:
@@ -208,7 +226,7 @@ def _fitting(table: Table) -> tuple[Table, list[str]]:
     added: list[str] = []
     while True:
         *parts, rest = [i for i, column in enumerate(table.columns) if column.part] or [-1]
-        if not parts or _total(_widths(table, _cells(table))) <= WIDTH:
+        if not parts or _total(_widths(table, _columns(table))) <= WIDTH:
             return table, added
         least = min(parts, key=lambda index: sum(row[index] or 0 for row in table.rows))
         added.append(table.columns[least].heading)
@@ -221,12 +239,12 @@ def _fitting(table: Table) -> tuple[Table, list[str]]:
         table = Table(table.key, table.title, columns, rows)
 
 
-def _records(table: Table, cells: Sequence[Sequence[str]]) -> list[str]:
+def _records(table: Table, columns: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table too wide to stand as one: a block a row, a line a column."""
     headings = [readable(column.heading) for column in table.columns]
     width = min(max(map(_width, headings)), WIDTH // 2)
     lines = []
-    for number, row in enumerate(cells, 1):
+    for number, row in enumerate(zip(*columns, strict=True), 1):
         lines.append(f"-- row {number}")
         for pair in zip(headings, row, strict=True):
             lines += _folded(pair, (width, WIDTH - width - 2), (False, False))
@@ -235,19 +253,29 @@ def _records(table: Table, cells: Sequence[Sequence[str]]) -> list[str]:
 
 def _folded(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
     """Return the lines of a row, each cell folded to its width."""
-    if "".join(row).isascii() and all(map(int.__le__, map(len, row), widths)):
-        sides = zip(row, widths, numeric, strict=True)
-        parts = [cell.rjust(width) if right else cell.ljust(width) for cell, width, right in sides]
-        return ["  ".join(parts).rstrip()]
-    folded = [_fold(cell, width) for cell, width in zip(row, widths, strict=True)]
+    return _side_by_side([*map(_lines, row, widths, numeric)], widths)
+
+
+def _side_by_side(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
+    """Return the lines of a row of cells, of which each has one line or more."""
+    height = max(map(len, cells), default=0)
+    if height == 1:
+        return ["  ".join([line for (line,) in cells]).rstrip()]
     lines = []
-    for number in range(max(map(len, folded), default=0)):
+    for number in range(height):
         parts = [
-            _padded(cell[number] if number < len(cell) else "", width, right)
-            for cell, width, right in zip(folded, widths, numeric, strict=True)
+            cell[number] if number < len(cell) else " " * width
+            for cell, width in zip(cells, widths, strict=True)
         ]
         lines.append("  ".join(parts).rstrip())
     return lines
+
+
+def _lines(text: str, width: int, right: bool) -> list[str]:
+    """Return a cell folded and padded to its width."""
+    if len(text) <= width and text.isascii():
+        return [text.rjust(width) if right else text.ljust(width)]
+    return [_padded(line, width, right) for line in _fold(text, width)]
 
 
 def _fold(text: str, width: int) -> list[str]:
@@ -267,10 +295,10 @@ def _fold(text: str, width: int) -> list[str]:
     return [*lines, text[start:]]
 
 
-def _widths(table: Table, cells: Sequence[Sequence[str]]) -> list[int]:
+def _widths(table: Table, columns: Sequence[Sequence[str]]) -> list[int]:
     widths = [
-        _widest([readable(column.heading), *(row[index] for row in cells)])
-        for index, column in enumerate(table.columns)
+        _widest([readable(column.heading), *cells])
+        for column, cells in zip(table.columns, columns, strict=True)
     ]
     elastic = [index for index, column in enumerate(table.columns) if column.wrap]
     for index in elastic:
@@ -287,9 +315,13 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + 2 * (len(widths) - 1)
 
 
-def _is_numeric(table: Table, index: int) -> bool:
-    kinds = {type(row[index]) for row in table.rows} - {type(None)}
-    return bool(kinds) and kinds <= {int, float, Decimal}
+def _numeric(table: Table) -> list[bool]:
+    """Return for each column whether it holds numbers alone, which stand right."""
+    numeric = []
+    for index in range(len(table.columns)):
+        kinds = {type(row[index]) for row in table.rows} - {type(None)}
+        numeric.append(bool(kinds) and kinds <= {int, float, Decimal})
+    return numeric
 
 
 def _widest(texts: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 from trace_sql.database import Database, Result
@@ -39,12 +40,15 @@ def pass_table(
     `full` adds what a line of a terminal has no room for: kind, requests, and how they are known.
     Raises TraceSqlError where no pass is of `phase`.
     """
-    passes = db.query("from pass_table where trace_id = ? order by pass_no", [trace_id]).dicts()
-    told = any(row["n_tokens"] is not None for row in passes)
+    passes = db.query("from pass_table where trace_id = ? order by pass_no", [trace_id])
+    places = {name: place for place, name in enumerate(passes.columns)}
+    needed = itemgetter(places["n_tokens"], places["end_s"], places["label"])
+    widest = [needed(row) for row in passes.rows]
+    told = any(n_tokens is not None for n_tokens, _, _ in widest)
     # Headings fold where long numbers or words would make the table too wide.
     tight = any(
-        (row["n_tokens"] or 0) >= 10000 or (row["end_s"] or 0) >= 10 or len(row["label"] or "") > 7
-        for row in passes
+        (n_tokens or 0) >= 10000 or (end_s or 0) >= 10 or len(label or "") > 7
+        for n_tokens, end_s, label in widest
     )
     columns = (
         Column("pass_no", "Fwd#"),
@@ -58,8 +62,8 @@ def pass_table(
         *(_PASS_DETAILS if full else ()),
         Column("notes", "Notes", wrap=True),
     )
-    rows = [tuple(row[column.key] for column in columns) for row in passes]
-    table = Table("passes", "Forward passes", columns, rows)
+    chosen = itemgetter(*(places[column.key] for column in columns))
+    table = Table("passes", "Forward passes", columns, list(map(chosen, passes.rows)))
     return _of_phase(db, trace_id, table, phase)
 
 
