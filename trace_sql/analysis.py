@@ -35,9 +35,9 @@ _SMALL = 8 << 20
 class Analysis:
     """A trace in a workspace, where what is asked for becomes a table or a view.
 
-    `made` has the names of the relations there: at first the flattened trace. What was
-    stored before is a view of its file; what is computed is a table and is being written until
-    `close`.
+    `made` has the names of the relations there, `raw` what makes those of the flattened trace
+    where they are read. What was stored before is a view of its file; what is computed is a table
+    and is being written until `close`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Analysis:
     ) -> None:
         self._results = Results(entry, settings, rows)
         self._rows = rows
-        self.made = {"raw_events", "raw_losses", "raw_facts"}
+        self.made: set[str] = set()
         self._store = store
         self._entry = entry
         self._settings = settings
@@ -58,15 +58,17 @@ class Analysis:
         self.connection = self.workspace.connection
         if flat is not None:
             engine.expect_little(True)
-            self.connection.execute(
-                f"create view raw_events as select *, rowid as event_id from {FLAT_EVENTS}"
-            )
-            self.connection.execute(f"create view raw_losses as from {FLAT_LOSSES}")
-            self.connection.execute(f"create view raw_facts as from {FLAT_FACTS}")
+            selects = {
+                "raw_events": f"select *, rowid as event_id from {FLAT_EVENTS}",
+                "raw_losses": f"from {FLAT_LOSSES}",
+                "raw_facts": f"from {FLAT_FACTS}",
+            }
         else:
-            self._view_files()
+            selects = self._of_files()
+        self.raw = RawRelations(self.connection, selects)
 
-    def _view_files(self) -> None:
+    def _of_files(self) -> dict[str, str]:
+        """Return the SELECTs of the stored files of the trace."""
         self._store.settle()
         entries = [self._entry]
         if self._settings.capture is not None:
@@ -76,15 +78,12 @@ class Analysis:
         paths = ", ".join(sql_string(entry.events_path) for entry in entries)
         losses = ", ".join(sql_string(entry.losses_path) for entry in entries)
         facts = ", ".join(sql_string(entry.facts_path) for entry in entries)
-        self.connection.execute(
-            "create view raw_events as select *, file_row_number as event_id "
-            f"from read_parquet([{paths}], file_row_number = true)"
-        )
-        self.connection.execute(f"create view raw_losses as from read_parquet([{losses}])")
-        columns = ", ".join(FACT_COLUMNS)
-        self.connection.execute(
-            f"create view raw_facts as select {columns} from read_parquet([{facts}])"
-        )
+        return {
+            "raw_events": "select *, file_row_number as event_id"
+            f" from read_parquet([{paths}], file_row_number = true)",
+            "raw_losses": f"from read_parquet([{losses}])",
+            "raw_facts": f"select {', '.join(FACT_COLUMNS)} from read_parquet([{facts}])",
+        }
 
     def provide(self, names: Sequence[str], unless: str | None = None) -> None:
         """Make the stored views and tables `names`, and whatever lies on the way to them.
@@ -104,6 +103,9 @@ class Analysis:
                     self.made.add(name)
             views = self._to_make([name for name in names if name in load_views()])
             self._make_hardware(views)
+            for view in views:
+                if not self._is_stored(view.name):
+                    self.raw.create(view.reads)
             make_macros(self.connection, " ".join(view.text for view in views), self.made)
 
             def make(connection: engine.DuckDBPyConnection, view: View) -> bool:
@@ -216,6 +218,22 @@ class Analysis:
                 f"{self._store.folder}: store cannot be written ({error}); free space or set "
                 "TRACE_SQL_STORE to another folder"
             ) from error
+
+
+class RawRelations:
+    """Views of the flattened trace, by name and SELECT, that are made when something reads them.
+
+    The engine reads the foot of a file for that, which takes 15 ms where it has a million events.
+    """
+
+    def __init__(self, connection: engine.DuckDBPyConnection, selects: Mapping[str, str]) -> None:
+        self._connection = connection
+        self._selects = dict(selects)
+
+    def create(self, names: Iterable[str]) -> None:
+        """Create those of `names` that are raw relations and not there yet."""
+        for name in self._selects.keys() & set(names):
+            self._connection.execute(f"create view {name} as {self._selects.pop(name)}")
 
 
 def analysed(

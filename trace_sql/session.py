@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trace_sql import engine
-from trace_sql.analysis import STORED_TABLES, Analysis, analysed, create_table, creation
+from trace_sql.analysis import (
+    STORED_TABLES,
+    Analysis,
+    RawRelations,
+    analysed,
+    create_table,
+    creation,
+)
 from trace_sql.base_tables import BASE_TABLES, HARDWARE, ON_DEMAND
 from trace_sql.literal import sql_string
 from trace_sql.macros import make_macros
@@ -31,9 +38,11 @@ class Session:
         created: set[str],
         entries: list[TraceEntry],
         rows: Mapping[str, Rows],
+        raw: RawRelations,
     ) -> None:
         self.connection = connection
         self._rows = rows
+        self._raw = raw
         self.close = close
         # A folder that is not there yet is about to be written.
         folders = [entry.folder for entry in entries if entry.folder.is_dir()]
@@ -86,6 +95,7 @@ class Session:
                 create_table(self.connection, name, BASE_TABLES[name], self._rows[name]())
             else:
                 view = load_views()[name]
+                self._raw.create(view.reads)
                 make_macros(self.connection, view.text, self._created)
                 self.connection.execute(parsed(self.connection, creation(view)))
 
@@ -124,8 +134,8 @@ class TraceSession(Session):
         self, store: Store, entry: TraceEntry, settings: Settings, rows: Mapping[str, Rows]
     ) -> None:
         self._analysis = Analysis(store, entry, settings, rows)
-        made = self._analysis.made
-        super().__init__(self._analysis.connection, self._analysis.close, made, [entry], rows)
+        one = self._analysis
+        super().__init__(one.connection, one.close, one.made, [entry], rows, one.raw)
 
     def create_unless(self, view: str, names: list[str]) -> None:
         """As for any session, in one go: `view` comes first, but not alone."""
@@ -155,13 +165,17 @@ class FileSession(Session):
         self._traces = traces
         self._progress = progress
         entries = [store.entry(trace_id) for trace_id in traces]
-        super().__init__(connection, close, set(), entries, rows)
-        events = [entry.events_path for entry in entries]
-        self._relation("raw_events", BASE_TABLES["raw_events"], events, numbered=True)
-        losses = [entry.losses_path for entry in entries]
-        self._relation("raw_losses", BASE_TABLES["raw_losses"], losses)
-        facts = [entry.facts_path for entry in entries]
-        self._relation("raw_facts", BASE_TABLES["raw_facts"], facts)
+        files = {
+            "raw_events": [entry.events_path for entry in entries],
+            "raw_losses": [entry.losses_path for entry in entries],
+            "raw_facts": [entry.facts_path for entry in entries],
+        }
+        selects = {
+            name: _of_files(BASE_TABLES[name], paths, numbered=name == "raw_events")
+            for name, paths in files.items()
+        }
+        raw = RawRelations(connection, selects)
+        super().__init__(connection, close, set(), entries, rows, raw)
 
     def _provide(self, names: list[str]) -> None:
         files = []
@@ -172,21 +186,20 @@ class FileSession(Session):
             files.append(analysed(self._store, entry, settings, names, self._rows))
         engine.expect_little(False)
         for number, name in enumerate(names):
-            self._relation(name, _columns(name), [paths[number] for paths in files])
+            select = _of_files(_columns(name), [paths[number] for paths in files])
+            self.connection.execute(f"create view {name} as {select}")
 
-    def _relation(
-        self, name: str, columns: Mapping[str, str], paths: list[Path], numbered: bool = False
-    ) -> None:
-        """Create a view over Parquet files, or an empty table where there are none."""
-        if not paths:
-            create_table(self.connection, name, columns, [])
-            return
-        listed = ", ".join(map(sql_string, paths))
-        extra = "*, file_row_number as event_id" if numbered else "*"
-        self.connection.execute(
-            f"create view {name} as select {extra} "
-            f"from read_parquet([{listed}], file_row_number = {str(numbered).lower()})"
-        )
+
+def _of_files(columns: Mapping[str, str], paths: list[Path], *, numbered: bool = False) -> str:
+    """Return the SELECT of Parquet files, or of no rows where there are none."""
+    if not paths:
+        nothing = ", ".join(f"null::{columns[column]} as {column}" for column in columns)
+        return f"select {nothing} where false"
+    listed = ", ".join(map(sql_string, paths))
+    extra = "*, file_row_number as event_id" if numbered else "*"
+    return (
+        f"select {extra} from read_parquet([{listed}], file_row_number = {str(numbered).lower()})"
+    )
 
 
 def _columns(name: str) -> dict[str, str]:
