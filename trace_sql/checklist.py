@@ -15,6 +15,7 @@ from trace_sql.loop_tables import loop_tables
 from trace_sql.output import Column, Table, render
 from trace_sql.reports import (
     chosen_pass,
+    column_shares,
     layer_tables,
     pass_table,
     perfetto_tables,
@@ -33,10 +34,13 @@ def checklist(
     """
     number, why = chosen_pass(db, trace_id, pass_no, settings.phase)
     typical = representatives(db, trace_id, number)
-    shown = [row["layer_no"] for row in typical[:2]] if layer is None else [layer]
-    places = [Place(trace_id, number, 0, layer_no) for layer_no in shown]
-    flows = [f"### {_of_layer(db, place)}\n\n{_titled(flow_table(db, place))}" for place in places]
-    name = db.query("select name from traces where trace_id = ?", [trace_id]).rows[0][0]
+    places = [Place(trace_id, number, 0, row["layer_no"]) for row in typical[:2]]
+    shown = dict(zip(places, typical, strict=False))
+    if layer is not None:
+        place = Place(trace_id, number, 0, layer)
+        shown = {place: layer_row(db, place)}
+    flows = [f"### {_of_layer(row)}\n\n{_titled(flow_table(db, at))}" for at, row in shown.items()]
+    (trace,) = db.query(_TRACE, [trace_id]).dicts()
     layers, clusters = layer_tables(db, trace_id, number)
     loops = [
         f"### {_text(table.title)}\n\n{_titled(table)}"
@@ -44,7 +48,7 @@ def checklist(
     ]
     ranges = perfetto_tables(db, trace_id, number, [], settings.phase)
     sections = [
-        ("Trace", _titled(_metadata(db, trace_id, settings))),
+        ("Trace", _titled(_metadata(db, trace, settings))),
         ("Model", "\n".join(map(_titled, model_summary(trace_id, settings))) or _NO_CONFIG),
         ("Forward passes", _titled(pass_table(db, trace_id, settings.phase))),
         ("Chosen pass", f"Pass {number}: {_text(why)}.\n"),
@@ -57,7 +61,7 @@ def checklist(
         ),
         ("Summary", _summary(db, trace_id, number, typical[0]) + "\n"),
     ]
-    parts = [f"# {_text(name)}\n"]
+    parts = [f"# {_text(trace['name'])}\n"]
     parts += [f"## {count}. {title}\n\n{body}" for count, (title, body) in enumerate(sections, 1)]
     found = [*file_warnings(db, trace_id), *warnings(db, trace_id)]
     doubts = "".join(f"\n**Warning:** {_text(doubt)}\n" for doubt in found)
@@ -73,7 +77,7 @@ def representatives(db: Database, trace_id: str, pass_no: int) -> list[dict[str,
     """
     rows = db.query(
         """
-        select l.layer_type, l.layer_no, c.avg_wall_ms, c.n_layers,
+        select l.layer_type, l.layer_no, l.wall_ms, c.avg_wall_ms, c.n_layers,
             coalesce(100 * c.avg_busy_ms / nullif(c.avg_wall_ms, 0), 0) as busy_pct,
             coalesce(c.wall_share_pct, 0) as wall_share_pct
         from layer_table as l
@@ -88,18 +92,14 @@ def representatives(db: Database, trace_id: str, pass_no: int) -> list[dict[str,
     return list({row["layer_type"]: row for row in reversed(rows)}.values())[::-1]
 
 
-def _of_layer(db: Database, place: Place) -> str:
-    row = layer_row(db, place)
-    return f"Layer {place.layer_no}, {_text(row['layer_type'])}, {row['wall_ms']:.3f} ms"
+def _of_layer(row: dict[str, Any]) -> str:
+    return f"Layer {row['layer_no']}, {_text(row['layer_type'])}, {row['wall_ms']:.3f} ms"
 
 
 def _summary(db: Database, trace_id: str, pass_no: int, typical: dict[str, Any]) -> str:
     """Return one line: the layer type that takes most, and what in it to look at next."""
-    label, share = db.query(
-        "select label, coalesce(share_pct, 0) from cluster_column_table where trace_id = ?"
-        " and pass_no = ? and layer_type = ? order by 2 desc limit 1",
-        [trace_id, pass_no, typical["layer_type"]],
-    ).rows[0]
+    shares = column_shares(db, trace_id, pass_no).rows
+    label, share = next((one[1], one[2] or 0) for one in shares if one[0] == typical["layer_type"])
     idle = "" if typical["busy_pct"] >= 50 else "the time without a kernel (launch bound), then "
     return (
         f"Bottleneck: {_text(typical['layer_type'])}, {typical['wall_share_pct']:.1f} % of the"
@@ -128,12 +128,12 @@ def write_text(path: Path, text: str) -> None:
         raise TraceSqlError(f"{path}: cannot be written ({error.strerror})") from None
 
 
+_TRACE = "from traces where trace_id = ?"
 _NO_CONFIG = "No config.json was given; --config adds the architecture and the layer types.\n"
 
 
-def _metadata(db: Database, trace_id: str, settings: Settings) -> Table:
-    row = db.query("from traces where trace_id = ?", [trace_id]).dicts()[0]
-    verdict = db.query("from trace_verdicts where trace_id = ?", [trace_id]).dicts()[0]
+def _metadata(db: Database, row: dict[str, Any], settings: Settings) -> Table:
+    (verdict,) = db.query("from trace_verdicts where trace_id = ?", [row["trace_id"]]).dicts()
     rank = "unknown" if row["rank"] is None else f"{row['rank']} (from {row['rank_source']})"
     rows = [
         ("trace", row["path"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trace_sql.errors import EmptyInputError, RefusedError, TraceSqlError
@@ -41,6 +42,13 @@ class Result(NamedTuple):
         """Return the rows by column name."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
+    def only(self, *columns: str) -> list[tuple[Any, ...]]:
+        """Return the rows with these columns alone, in this order."""
+        places = [self.columns.index(column) for column in columns]
+        if len(places) == 1:
+            return [(row[places[0]],) for row in self.rows]
+        return list(map(itemgetter(*places), self.rows))
+
 
 class Database:
     """Views over `traces` (trace_id to the settings to analyse it with).
@@ -67,6 +75,7 @@ class Database:
         self._own: Session | None = None
         self._users: Session | None = None
         self._locked = False
+        self._answers: dict[tuple[Any, ...], Result] = {}
 
     def __enter__(self) -> Database:
         return self
@@ -79,8 +88,11 @@ class Database:
         self._store.settle()
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> Result:
-        """Run one of our own queries."""
-        return _run(self._session(), sql, values)
+        """Run one of our own queries, once: sections of a report share some."""
+        key = (sql, *values)
+        if key not in self._answers:
+            self._answers[key] = _run(self._session(), sql, values)
+        return self._answers[key]
 
     def ask(self, sql: str) -> Result:
         """Run a user's SQL: one SELECT over the views, which can neither write nor read files.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Any
 
 from trace_sql.database import Database, Result
 from trace_sql.errors import RefusedError, TraceSqlError
 from trace_sql.output import Column, Table
 
+_PASSES = "from pass_table where trace_id = ? order by pass_no"
+_LAYERS = "from layer_table where trace_id = ? and pass_no = ? order by loop_no, layer_no"
 _MS = 3
 _S = 6
 
@@ -40,10 +41,8 @@ def pass_table(
     `full` adds what a line of a terminal has no room for: kind, requests, and how they are known.
     Raises TraceSqlError where no pass is of `phase`.
     """
-    passes = db.query("from pass_table where trace_id = ? order by pass_no", [trace_id])
-    places = {name: place for place, name in enumerate(passes.columns)}
-    needed = itemgetter(places["n_tokens"], places["end_s"], places["label"])
-    widest = [needed(row) for row in passes.rows]
+    passes = db.query(_PASSES, [trace_id])
+    widest = passes.only("n_tokens", "end_s", "label")
     told = any(n_tokens is not None for n_tokens, _, _ in widest)
     # Headings fold where long numbers or words would make the table too wide.
     tight = any(
@@ -62,8 +61,8 @@ def pass_table(
         *(_PASS_DETAILS if full else ()),
         Column("notes", "Notes", wrap=True),
     )
-    chosen = itemgetter(*(places[column.key] for column in columns))
-    table = Table("passes", "Forward passes", columns, list(map(chosen, passes.rows)))
+    rows = passes.only(*(column.key for column in columns))
+    table = Table("passes", "Forward passes", columns, rows)
     return _of_phase(db, trace_id, table, phase)
 
 
@@ -88,24 +87,19 @@ def chosen_pass(
     `phase` where that is given. Raises RefusedError where several passes are complete and none is
     stable, TraceSqlError for a pass or phase that does not exist.
     """
+    if pass_no is not None:
+        return pass_no, _named(db, trace_id, pass_no)
     passes = db.query(
-        "select pass_no, status, coalesce(phase, 'unknown') as phase, kind, evidence from passes"
+        "select pass_no, status, coalesce(phase, 'unknown') as phase, kind from passes"
         " where trace_id = ? order by pass_no",
         [trace_id],
-    ).dicts()
-    if pass_no is not None:
-        for row in passes:
-            if row["pass_no"] == pass_no and row["status"] == "refused":
-                raise RefusedError(f"pass {pass_no} is refused: {row['evidence']}")
-            if row["pass_no"] == pass_no:
-                return pass_no, "chosen with --pass"
-        raise TraceSqlError(f"no pass {pass_no}; the trace has passes 0 to {len(passes) - 1}")
-    _require_phase(phase, {row["phase"] for row in passes})
-    usable = [row for row in passes if row["status"] != "refused" and phase in (None, row["phase"])]
+    ).rows
+    _require_phase(phase, {own for _, _, own, _ in passes})
+    usable = [row for row in passes if row[1] != "refused" and phase in (None, row[2])]
     # What drafts for a model is not what is asked about, unless nothing else is there.
-    of_model = [row for row in usable if row["kind"] == "target"] or usable
-    whole = [row for row in of_model if row["status"] == "complete"]
-    numbers = {row["pass_no"] for row in whole}
+    of_model = [row for row in usable if row[3] == "target"] or usable
+    whole = [row for row in of_model if row[1] == "complete"]
+    numbers = {row[0] for row in whole}
     steady = db.query(
         "select kind, phase, pass_no from steady_passes where trace_id = ? order by pass_no",
         [trace_id],
@@ -117,11 +111,22 @@ def chosen_pass(
     if len(whole or of_model) == 1:
         only = (whole or of_model)[0]
         which = f"complete {of_phase}pass" if whole else f"{of_phase}pass, and it is cut"
-        return int(only["pass_no"]), f"no steady state, it is the only {which}"
+        return int(only[0]), f"no steady state, it is the only {which}"
     raise RefusedError(
         f"no steady state among {len(whole)} complete {of_phase}passes (layer 0 within 5 % twice in"
         " a row); choose one with --pass, `trace-sql passes` lists them"
     )
+
+
+def _named(db: Database, trace_id: str, pass_no: int) -> str:
+    """Return why a pass is reported that was named; raises where that cannot be."""
+    query = "select status, evidence from passes where trace_id = ? and pass_no = ?"
+    for status, evidence in db.query(query, [trace_id, pass_no]).rows:
+        if status == "refused":
+            raise RefusedError(f"pass {pass_no} is refused: {evidence}")
+        return "chosen with --pass"
+    last = db.query("select max(pass_no) from passes where trace_id = ?", [trace_id]).rows[0][0]
+    raise TraceSqlError(f"no pass {pass_no}; the trace has passes 0 to {last}")
 
 
 def _why_steady(db: Database, trace_id: str, kind: str, phase: str, pass_no: int) -> str:
@@ -166,13 +171,10 @@ def layer_tables(db: Database, trace_id: str, pass_no: int) -> list[Table]:
             [trace_id, pass_no],
         )
     )
-    rows = db.query(
-        "select loop_no, layer_no, compress_ratio, layer_type, wall_ms, sum_dur_ms, n_comm,"
-        " n_activities, complete from layer_table where trace_id = ? and pass_no = ?"
-        " order by loop_no, layer_no",
-        [trace_id, pass_no],
-    ).rows
-    looped = any(row[0] for row in rows)
+    found = db.query(_LAYERS, [trace_id, pass_no])
+    looped = any(loop_no for (loop_no,) in found.only("loop_no"))
+    chosen = ("loop_no", "layer_no", "compress_ratio", "layer_type", "wall_ms", "sum_dur_ms")
+    rows = found.only(*chosen, "n_comm", "n_activities", "complete")
     layers = Table(
         "layers",
         f"Layers of pass {pass_no}",
@@ -206,13 +208,7 @@ def layer_tables(db: Database, trace_id: str, pass_no: int) -> list[Table]:
 
 
 def _cluster_table(db: Database, trace_id: str, pass_no: int, labels: list[str]) -> Table:
-    values = _by_key(
-        db.query(
-            "select layer_type, label, share_pct from cluster_column_table"
-            " where trace_id = ? and pass_no = ?",
-            [trace_id, pass_no],
-        )
-    )
+    values = _by_key(column_shares(db, trace_id, pass_no))
     rows = db.query(
         "select layer_type, n_layers, avg_wall_ms, avg_sum_dur_ms, wall_share_pct"
         " from cluster_table where trace_id = ? and pass_no = ? order by wall_share_pct desc",
@@ -244,47 +240,34 @@ def perfetto_tables(
 
     No `layers` means all. Raises TraceSqlError for a layer or phase that is not there.
     """
-    passes = view_table(
-        db,
-        "passes",
-        "Passes, in seconds from the Perfetto UI's zero",
-        (
-            Column("pass_no", "Fwd#"),
-            Column("start_s", "Start(s)", 9),
-            Column("end_s", "End(s)", 9),
-            Column("duration_ms", "Duration(ms)", _MS),
-            Column("phase", "Phase"),
-        ),
-        "pass_table",
-        trace_id,
-        "pass_no",
+    columns = (
+        Column("pass_no", "Fwd#"),
+        Column("start_s", "Start(s)", 9),
+        Column("end_s", "End(s)", 9),
+        Column("duration_ms", "Duration(ms)", _MS),
+        Column("phase", "Phase"),
     )
-    passes = _of_phase(db, trace_id, passes, phase)
+    rows = db.query(_PASSES, [trace_id]).only(*(column.key for column in columns))
+    title = "Passes, in seconds from the Perfetto UI's zero"
+    passes = _of_phase(db, trace_id, Table("passes", title, columns, rows), phase)
     if pass_no is None:
         return [passes]
-    looped = db.query(
-        "select max(loop_no) > 0 from layer_table where trace_id = ? and pass_no = ?",
-        [trace_id, pass_no],
-    ).rows[0][0]
-    ranges = view_table(
-        db,
-        "layers",
-        f"Layers of pass {pass_no}, in seconds from the Perfetto UI's zero",
-        (
-            *((Column("loop_no", "Loop"),) if looped else ()),
-            Column("layer_no", "L"),
-            Column("compress_ratio", "c_r"),
-            Column("layer_type", "Type", wrap=True),
-            Column("start_s", "Start(s)", 9),
-            Column("end_s", "End(s)", 9),
-            Column("wall_ms", "Wall(ms)", _MS),
-        ),
-        "layer_table",
-        trace_id,
-        "loop_no, layer_no",
-        f"pass_no = {pass_no:d}"
-        + (f" and layer_no in ({', '.join(f'{layer:d}' for layer in layers)})" if layers else ""),
+    found = db.query(_LAYERS, [trace_id, pass_no])
+    looped = any(loop_no for (loop_no,) in found.only("loop_no"))
+    columns = (
+        *((Column("loop_no", "Loop"),) if looped else ()),
+        Column("layer_no", "L"),
+        Column("compress_ratio", "c_r"),
+        Column("layer_type", "Type", wrap=True),
+        Column("start_s", "Start(s)", 9),
+        Column("end_s", "End(s)", 9),
+        Column("wall_ms", "Wall(ms)", _MS),
     )
+    rows = found.only(*(column.key for column in columns))
+    if layers:
+        rows = [row for row in rows if row[1 if looped else 0] in layers]
+    title = f"Layers of pass {pass_no}, in seconds from the Perfetto UI's zero"
+    ranges = Table("layers", title, columns, rows)
     missing = sorted(set(layers) - {row[1 if looped else 0] for row in ranges.rows})
     if missing:
         raise TraceSqlError(
@@ -292,6 +275,15 @@ def perfetto_tables(
             f" `trace-sql layers --pass {pass_no}` lists them"
         )
     return [passes, ranges]
+
+
+def column_shares(db: Database, trace_id: str, pass_no: int) -> Result:
+    """Return layer type, label and percent of the columns of a pass's clusters, largest first."""
+    return db.query(
+        "select layer_type, label, share_pct from cluster_column_table"
+        " where trace_id = ? and pass_no = ? order by share_pct desc nulls last, label",
+        [trace_id, pass_no],
+    )
 
 
 def _labels(db: Database, trace_id: str) -> list[str]:
