@@ -150,9 +150,6 @@ def _opened(
 
     What describes the model counts for both; what selects a part of a trace for TRACE alone.
     """
-    from trace_sql import engine
-
-    engine.open_early()
     from trace_sql.database import Database
     from trace_sql.evidence import file_warnings
     from trace_sql.selection import choose, find_trace, settings_from

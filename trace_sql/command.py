@@ -236,9 +236,6 @@ def open_store(context: click.Context, memory_limit: int | None = None) -> Store
 @contextmanager
 def opened(context: click.Context, trace: str, options: dict[str, Any]) -> Iterator[Session]:
     """A session of the trace that `trace` names, with this command's options in place."""
-    from trace_sql import engine
-
-    engine.open_early()
     from trace_sql.database import Database
     from trace_sql.evidence import file_warnings
     from trace_sql.selection import choose

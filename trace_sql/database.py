@@ -158,7 +158,7 @@ class Database:
         if self._users is None:
             from trace_sql import engine
 
-            connection = engine.open_database()
+            connection = engine.take_database()
             # Of the machine's memory; what does not fit ends there, instead of filling a disk.
             connection.execute("set memory_limit = '50%'")
             connection.execute("set temp_directory = ''")

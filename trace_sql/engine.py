@@ -43,6 +43,7 @@ __all__ = [
     "open_early",
     "spill",
     "spills",
+    "take_database",
 ]
 
 if not TYPE_CHECKING:
@@ -74,6 +75,7 @@ _FOR_LARGE = (
 
 _opening = threading.Lock()
 _opened: list[DuckDBPyConnection] = []
+_used: list[bool] = []
 _little = [False]
 _spill: list[Path] = []
 _numbers = itertools.count()
@@ -90,11 +92,25 @@ def open_database() -> DuckDBPyConnection:
     return connection
 
 
-def _database() -> DuckDBPyConnection:
+def take_database() -> DuckDBPyConnection:
+    """Return a database for the caller alone: the one opened early, if nobody uses that yet."""
+    with _opening:
+        if _opened and not _used:
+            return _opened.pop()
+    return open_database()
+
+
+def _open() -> None:
     with _opening:
         if not _opened:
             _opened.append(open_database())
-        return _opened[0]
+
+
+def _database() -> DuckDBPyConnection:
+    with _opening:
+        _used[:] = [True]
+    _open()
+    return _opened[0]
 
 
 def cursor() -> DuckDBPyConnection:
@@ -106,7 +122,7 @@ def open_early() -> None:
     """Open the process's database beside what the caller does next."""
     if not _opened:
         # Not a daemon: the interpreter must not end while the engine returns to it.
-        threading.Thread(target=_database).start()
+        threading.Thread(target=_open).start()
 
 
 def expect_little(little: bool) -> None:
