@@ -69,7 +69,7 @@ def passes(context: click.Context, /, trace: str, output_format: str, **options:
     """
     from trace_sql.reports import pass_table
 
-    with split(context, trace, options) as session:
+    with split(context, trace, options, "pass_table") as session:
         full = output_format in ("json", "csv")
         table = pass_table(session.db, session.trace_id, session.settings.phase, full=full)
         show([table], output_format)
@@ -226,7 +226,7 @@ def perfetto(
     from trace_sql.reports import chosen_pass, perfetto_tables
 
     wanted = numbers(layer_list)
-    with split(context, trace, options) as session:
+    with split(context, trace, options, "pass_table") as session:
         db, trace_id, phase = session.db, session.trace_id, session.settings.phase
         why = None
         if pass_no is not None or wanted:
@@ -303,7 +303,7 @@ def report(
     """
     from trace_sql.checklist import checklist, write_text
 
-    with split(context, trace, options) as session:
+    with split(context, trace, options, "pass_table") as session:
         text = checklist(session.db, session.trace_id, pass_no, layer, session.settings)
     if output is None:
         click.echo(text, nl=False)

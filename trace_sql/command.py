@@ -249,12 +249,17 @@ def opened(context: click.Context, trace: str, options: dict[str, Any]) -> Itera
 
 
 @contextmanager
-def split(context: click.Context, trace: str, options: dict[str, Any]) -> Iterator[Session]:
-    """A session of a trace that could be split; its verdict is the error otherwise."""
+def split(
+    context: click.Context, trace: str, options: dict[str, Any], *needed: str
+) -> Iterator[Session]:
+    """A session of a trace that could be split; its verdict is the error otherwise.
+
+    The views `needed` next are made beside those that tell.
+    """
     from trace_sql.evidence import warnings
 
     with opened(context, trace, options) as session:
-        session.db.require_split(session.trace_id)
+        session.db.require_split(session.trace_id, *needed)
         yield session
         for warning in warnings(session.db, session.trace_id):
             say(f"warning: {warning}")

@@ -117,10 +117,13 @@ class Database:
         except engine.Error as error:
             raise TraceSqlError(_first_line(error)) from None
 
-    def require_split(self, trace_id: str) -> None:
-        """Raise what the trace's verdict says, unless it was split into passes."""
+    def require_split(self, trace_id: str, *needed: str) -> None:
+        """Raise what the trace's verdict says, unless it was split into passes.
+
+        The stored views `needed` next are computed beside those that tell.
+        """
         # Most of the views are not computed for what has nothing to split.
-        self._session().create_unless(_UNSPLITTABLE, list(_SPLIT))
+        self._session().create_unless(_UNSPLITTABLE, [*_SPLIT, *needed])
         self._refuse(_UNSPLITTABLE, trace_id)
         self._refuse("trace_verdicts", trace_id)
 
