@@ -65,6 +65,15 @@ def test_a_warm_answer_needs_neither_arrow_nor_templates(command: str, tmp_path:
     assert warm.stdout == cold.stdout
 
 
+@pytest.mark.parametrize(
+    "words", ["--help", "passes --help", "--version", "schema passes", "hardware --format json"]
+)
+def test_what_needs_no_engine_does_not_wait_for_one(words: str) -> None:
+    done = python("-X", "importtime", "-m", "trace_sql", *words.split())
+    assert done.stdout
+    assert not re.search(r"\|\s*(_duckdb|duckdb|pyarrow)$", done.stderr, re.MULTILINE)
+
+
 def layers_of_imports() -> list[str]:
     contracts = tomllib.loads(text("pyproject.toml"))["tool"]["importlinter"]["contracts"]
     return [name.removeprefix("trace_sql.") for name in contracts[0]["layers"]]

@@ -69,6 +69,32 @@ def test_a_reader_that_stops_early_is_no_error(store: Path, demo: str) -> None:
     assert process.wait(60) == ExitCode.OK
 
 
+def test_a_slow_reader_gets_all(store: Path, demo: str) -> None:
+    process = start(store, "sql", "select * from range(100000)", "--format", "csv")
+    assert process.stdout and process.stderr
+    time.sleep(1.5)
+    assert process.stdout.read().split() == ["range", *map(str, range(100000))]
+    assert (process.stderr.read(), process.wait(60)) == ("", ExitCode.OK)
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_nothing_is_left_when_the_process_ends(store: Path, demo: str, tmp_path: Path) -> None:
+    code = (
+        "import atexit, threading, time; from pathlib import Path\n"
+        "from trace_sql.__main__ import main\n"
+        f"late, last = Path({str(tmp_path / 'late')!r}), Path({str(tmp_path / 'last')!r})\n"
+        "threading.Thread(target=lambda: (time.sleep(1), late.touch())).start()\n"
+        "atexit.register(lambda: late.rename(last))\n"
+        "main()"
+    )
+    words = [sys.executable, "-c", code, "--store", str(store), "passes", "nosuch"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, timeout=60)
+    assert done.returncode == ExitCode.USAGE
+    assert ONE_LINE.fullmatch(done.stderr)
+    assert (tmp_path / "last").exists()
+
+
 @POSIX
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (1, 2), (0, 1, 2)], ids=str)
 def test_streams_that_are_closed(store: Path, demo: str, closed: tuple[int, ...]) -> None:
