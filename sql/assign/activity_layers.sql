@@ -16,6 +16,15 @@
 -- region    VARCHAR  -  prologue, layer, epilogue or outside; NULL when unknown or not selected
 -- basis     VARCHAR  -  line (position between boundaries), launch (launch order) or none
 with
+    beside as (
+        select a.trace_id, a.event_id, l.pid, l.tid, l.launch_ns
+        from activities as a
+        join launches as l using (trace_id, event_id)
+        anti join main_line as m using (trace_id, event_id)
+        where a.selected
+    ),
+
+    -- Of the threads that launch something beside the line; mostly there are none.
     line_launches as (
         select
             p.trace_id,
@@ -30,15 +39,8 @@ with
             ) as last_place
         from line_places as p
         join launches as l using (trace_id, event_id)
+        semi join beside as b on b.trace_id = p.trace_id and b.pid = l.pid and b.tid = l.tid
         group by p.trace_id, l.pid, l.tid, l.launch_ns
-    ),
-
-    beside as (
-        select a.trace_id, a.event_id, l.pid, l.tid, l.launch_ns
-        from activities as a
-        join launches as l using (trace_id, event_id)
-        anti join main_line as m using (trace_id, event_id)
-        where a.selected
     ),
 
     between_launches as (
