@@ -15,7 +15,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from trace_sql.safe_text import clean, escaped, odd_characters, readable
@@ -24,6 +24,8 @@ FORMATS = ("table", "json", "csv", "markdown")
 WIDTH = 100
 """Columns of a terminal that a table must fit."""
 _NARROWEST = 12
+_BLOCK = 10_000
+"""Rows that are padded at once: padded cells take several times the memory of a line."""
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What starts a formula in a spreadsheet, the wide forms in East Asian ones."""
 
@@ -188,10 +190,10 @@ def _text(table: Table) -> str:
     headings = [readable(column.heading) for column in table.columns]
     lines = [*title, *_folded(headings, widths, numeric)]
     lines.append("  ".join("-" * width for width in widths))
-    sides = zip(columns, widths, numeric, strict=True)
-    padded = [_mapped(partial(_lines, width=w, right=r), cells) for cells, w, r in sides]
-    for row in zip(*padded, strict=True):
-        lines += _side_by_side(row, widths)
+    for begin in range(0, len(table.rows), _BLOCK):
+        parts = (cells[begin : begin + _BLOCK] for cells in columns)
+        for row in zip(*map(_folded_cells, parts, widths, numeric), strict=True):
+            lines += _side_by_side(row, widths)
     if added:
         rest = next(column.heading for column in reversed(table.columns) if column.part)
         lines += _fold(f"{rest} includes {', '.join(added)}; --format json has each.", WIDTH)
@@ -260,22 +262,24 @@ def _side_by_side(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> list
     """Return the lines of a row of cells, of which each has one line or more."""
     height = max(map(len, cells), default=0)
     if height == 1:
-        return ["  ".join([line for (line,) in cells]).rstrip()]
-    lines = []
-    for number in range(height):
-        parts = [
-            cell[number] if number < len(cell) else " " * width
-            for cell, width in zip(cells, widths, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
-    return lines
+        return ["  ".join([cell[0] for cell in cells]).rstrip()]
+    filled = [
+        [*cell, *[" " * width] * (height - len(cell))]
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    return ["  ".join(line).rstrip() for line in zip(*filled, strict=True)]
 
 
-def _lines(text: str, width: int, right: bool) -> list[str]:
-    """Return a cell folded and padded to its width."""
-    if len(text) <= width and text.isascii():
-        return [text.rjust(width) if right else text.ljust(width)]
-    return [_padded(line, width, right) for line in _fold(text, width)]
+def _folded_cells(cells: Sequence[str], width: int, right: bool) -> list[tuple[str, ...]]:
+    """Return the lines of each cell of a column, folded and padded to its width."""
+    if max(map(len, cells)) <= width and "".join(cells).isascii():
+        pad = str.rjust if right else str.ljust
+        return [(pad(cell, width),) for cell in cells]
+    return _mapped(lambda cell: _lines(cell, width, right), cells)
+
+
+def _lines(text: str, width: int, right: bool) -> tuple[str, ...]:
+    return tuple(_padded(line, width, right) for line in _fold(text, width))
 
 
 def _fold(text: str, width: int) -> list[str]:
@@ -317,11 +321,9 @@ def _total(widths: Sequence[int]) -> int:
 
 def _numeric(table: Table) -> list[bool]:
     """Return for each column whether it holds numbers alone, which stand right."""
-    numeric = []
-    for index in range(len(table.columns)):
-        kinds = {type(row[index]) for row in table.rows} - {type(None)}
-        numeric.append(bool(kinds) and kinds <= {int, float, Decimal})
-    return numeric
+    nothing = {type(None)}
+    kinds = [{type(row[place]) for row in table.rows} for place in range(len(table.columns))]
+    return [bool(one - nothing) and one <= {int, float, Decimal} | nothing for one in kinds]
 
 
 def _widest(texts: Sequence[str]) -> int:
