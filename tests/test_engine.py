@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from command_line import CONFIG, TRACE, answer, command
@@ -55,3 +57,62 @@ def test_small_tables_give_what_large_ones_do(
     small = shown(tmp_path / "small")
     monkeypatch.setattr(analysis, "_SMALL", -1)
     assert shown(tmp_path / "large") == small
+
+
+@pytest.fixture
+def nothing_open(monkeypatch: pytest.MonkeyPatch) -> list[engine.DuckDBPyConnection]:
+    """The databases of a process that has just begun, as they are opened."""
+    opened: list[engine.DuckDBPyConnection] = []
+
+    def open_database() -> engine.DuckDBPyConnection:
+        opened.append(engine.connect())
+        return opened[-1]
+
+    monkeypatch.setattr(engine, "open_database", open_database)
+    monkeypatch.setattr(engine, "_opened", [])
+    monkeypatch.setattr(engine, "_used", [])
+    monkeypatch.setattr(engine, "_little", [False])
+    return opened
+
+
+def test_a_database_opened_early_is_taken_once(
+    nothing_open: list[engine.DuckDBPyConnection],
+) -> None:
+    engine.open_early()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    assert engine.take_database() is nothing_open[0]
+    engine.expect_little(False)
+    assert len(nothing_open) == 1
+    engine.cursor().close()
+    assert engine.take_database() is nothing_open[2]
+    assert engine._opened == [nothing_open[1]], "what is in use is not given away"
+
+
+def test_a_database_that_fails_to_open_early_is_opened_when_needed(
+    nothing_open: list[engine.DuckDBPyConnection],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    works = engine.open_database
+
+    def fails() -> NoReturn:
+        raise engine.OutOfMemoryException
+
+    monkeypatch.setattr(engine, "open_database", fails)
+    engine.open_early()
+
+    class NoThread(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "Thread", NoThread)
+        engine.open_early()
+    with pytest.raises(engine.OutOfMemoryException):
+        engine.cursor()
+    monkeypatch.setattr(engine, "open_database", works)
+    engine.cursor().close()
+    assert len(nothing_open) == 1
+    assert capfd.readouterr() == ("", "")

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,7 +66,10 @@ def test_a_changed_view_is_read_anew(copied: Path) -> None:
     assert "passes" not in views.load_views()
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"7"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"7", b"[]", b"{}", b'{"a": 1}', b'["ab"]', b'[["a"]]', b'[["a", [1]]]'],
+)
 def test_a_damaged_index_is_worked_out_again(content: bytes, folder: Path) -> None:
     whole = list(views.load_views())
     key = plan.fingerprint()
@@ -106,20 +110,40 @@ def test_the_key_is_of_content_alone(copied: Path) -> None:
     assert len({json.dumps(file.read_text()) for file in copied.parent.glob("kept/content-*")}) == 1
 
 
-def test_a_state_is_of_names_sizes_and_times(tmp_path: Path) -> None:
+def test_a_state_is_of_places_sizes_and_times(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
-    file = tmp_path / "inner" / "a"
+    file = tmp_path / "inner" / "a.sql"
     file.write_text("one")
-    os.utime(file, ns=(5, 5))
     states = [kept.state_of(tmp_path)]
-    os.utime(file, ns=(5, 6))
-    states.append(kept.state_of(tmp_path))
-    file.write_text("other")
-    os.utime(file, ns=(5, 6))
-    states.append(kept.state_of(tmp_path))
-    file.rename(tmp_path / "inner" / "b")
+    for text in ("two", "three"):
+        # What sets back the time of its change does not hide it.
+        before = file.stat()
+        time.sleep(0.02)
+        file.write_text(text)
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        states.append(kept.state_of(tmp_path))
+    file.rename(tmp_path / "inner" / "b.sql")
     states.append(kept.state_of(tmp_path))
     assert len(set(states)) == len(states)
-    (tmp_path / "__pycache__").mkdir()
-    (tmp_path / "__pycache__" / "x").write_text("")
-    assert kept.state_of(tmp_path) == states[-1]
+
+
+def test_what_an_editor_leaves_is_no_file_of_ours(copied: Path) -> None:
+    names, key, state = list(views.load_views()), plan.fingerprint(), kept.state_of(copied)
+    for folder in ("sql", "sql/window", "sql/macros", "profiles"):
+        for name in (".#a.sql", ".#README.md", ".b.toml"):
+            (copied / folder / name).symlink_to("me@host.1")
+        (copied / folder / "passes.sql~").write_text("select 1")
+    assert list(views.load_views()) == names
+    assert (plan.fingerprint(), kept.state_of(copied)) == (key, state)
+
+
+def test_another_version_of_the_modules_reads_anew(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = kept.state_of(data_folder("sql"))
+    shutil.copytree(Path(kept.__file__).parent, tmp_path / "package")
+    monkeypatch.setattr(kept, "__file__", str(tmp_path / "package" / "kept.py"))
+    second = kept.state_of(data_folder("sql"))
+    with (tmp_path / "package" / "views.py").open("a") as file:
+        file.write("# a word\n")
+    assert len({first, second, kept.state_of(data_folder("sql"))}) == 3

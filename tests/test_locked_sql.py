@@ -162,6 +162,12 @@ def test_one_select_in_any_dress(db: Database, folder: Path, sql: str) -> None:
     assert db.ask(sql.replace("FOLDER", str(folder))).rows == [(1,)]
 
 
+@pytest.mark.parametrize("name", ["raw_events", "raw_facts", "raw_losses"])
+def test_the_flattened_trace_can_be_asked_alone(db: Database, name: str) -> None:
+    ((count,),) = db.ask(f"select count(*) from {name}").rows
+    assert (count > 0) == (name != "raw_losses")
+
+
 def test_what_a_query_may_use(db: Database) -> None:
     def setting(name: str) -> str:
         return str(db.ask(f"select current_setting('{name}')").rows[0][0])

@@ -72,7 +72,7 @@ def test_only_what_a_plan_depends_on_makes_another(
     assert len(worked_out) == 1
     make_plan(TRACE, Settings(num_layers=3))
     assert len(worked_out) == 2
-    monkeypatch.setattr(plan, "_code", lambda: "changed")
+    monkeypatch.setattr(plan, "state_of", lambda: "changed")
     make_plan(TRACE, Settings())
     assert len(worked_out) == 3
 

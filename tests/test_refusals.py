@@ -55,6 +55,7 @@ def test_a_file_that_holds_no_passes(
         (["layers", "DEMO", "--phase", "draft"], ExitCode.FAILED, ["'draft'", "decode, prefill"]),
         (["layers", "DEMO", "--pass", "99"], ExitCode.FAILED, ["pass 99", "0 to 7"]),
         (["layers", "DEMO", "--pass", "-1"], ExitCode.FAILED, ["pass -1", "0 to 7"]),
+        (["layers", "DEMO", "--pass", f"{1 << 127}"], ExitCode.FAILED, ["no pass", "0 to 7"]),
         (["layers", "DEMO", "--format", "xml"], ExitCode.USAGE, ["xml", "markdown"]),
         (["kernels", "DEMO", "--layer", "99"], ExitCode.FAILED, ["layer 99", "0 to 11"]),
         (

@@ -21,9 +21,11 @@ def main() -> None:
     gc.disable()
     # The engine takes half as long to open as all else takes to start, so it is opened beside that.
     if sys.argv[1:] and not _WITHOUT_ENGINE.intersection(sys.argv):
-        from trace_sql import engine
+        # What fails here fails again where it is needed, and is reported there.
+        with contextlib.suppress(ImportError, MemoryError):
+            from trace_sql import engine
 
-        engine.open_early()
+            engine.open_early()
     from trace_sql.cli import main as command
 
     gc.freeze()

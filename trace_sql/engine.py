@@ -8,6 +8,7 @@ costs 20 ms to open, so a process has one, and whoever needs tables gets a catal
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import shutil
 import threading
@@ -119,10 +120,19 @@ def cursor() -> DuckDBPyConnection:
 
 
 def open_early() -> None:
-    """Open the process's database beside what the caller does next."""
+    """Open the process's database beside what the caller does next.
+
+    Where that fails nothing is said: whoever needs the database tries again.
+    """
+
+    def work() -> None:
+        with contextlib.suppress(Exception):
+            _open()
+
     if not _opened:
         # Not a daemon: the interpreter must not end while the engine returns to it.
-        threading.Thread(target=_open).start()
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=work).start()
 
 
 def expect_little(little: bool) -> None:
@@ -131,15 +141,14 @@ def expect_little(little: bool) -> None:
     Then a query gets one thread, because to hand tiny tasks to others adds a third, and is not
     looked through for what makes only large ones quicker, which saves a tenth.
     """
+    if _little == [little]:
+        return
     database = _database()
-    if _little != [little]:
-        known = (
-            database.execute("select name from duckdb_optimizers()").fetchall() if little else []
-        )
-        skipped = ",".join(name for (name,) in known if name in _FOR_LARGE)
-        database.execute("set threads = 1" if little else "reset threads")
-        database.execute(f"set global disabled_optimizers = '{skipped}'")
-        _little[:] = [little]
+    known = database.execute("select name from duckdb_optimizers()").fetchall() if little else []
+    skipped = ",".join(name for (name,) in known if name in _FOR_LARGE)
+    database.execute("set threads = 1" if little else "reset threads")
+    database.execute(f"set global disabled_optimizers = '{skipped}'")
+    _little[:] = [little]
 
 
 def spills() -> bool:

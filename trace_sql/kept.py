@@ -19,10 +19,16 @@ from typing import Any
 from trace_sql.digest import blake2b
 from trace_sql.resources import cache_folder
 
+_KINDS = (".sql", ".toml", ".py")
+
 
 def state_of(*folders: Path) -> str:
-    """Return a key of the files in these folders: their names, sizes and times of change."""
-    states = [state for folder in folders for state in sorted(_states(str(folder), ""))]
+    """Return a key of our modules and of the SQL and TOML files in these folders.
+
+    It tells their places, sizes and times of change, of which a program can set back one alone.
+    """
+    package = Path(__file__).parent
+    states = [sorted(_states(str(folder))) for folder in (package, *folders)]
     return blake2b(repr(states).encode(), digest_size=8).hexdigest()
 
 
@@ -45,15 +51,14 @@ def keep(name: str, content: Any, most: int) -> None:
                 return
 
 
-def _states(folder: str, place: str) -> Iterator[tuple[str, int, int]]:
+def _states(folder: str) -> Iterator[tuple[str, int, int, int]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.is_dir():
-                if entry.name != "__pycache__":
-                    yield from _states(entry.path, f"{place}{entry.name}/")
-            else:
+            if entry.name.endswith(_KINDS) and not entry.name.startswith("."):
                 stat = entry.stat()
-                yield f"{place}{entry.name}", stat.st_size, stat.st_mtime_ns
+                yield entry.path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+            elif entry.is_dir():
+                yield from _states(entry.path)
 
 
 def _folders() -> list[Path]:

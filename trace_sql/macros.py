@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @cache
 def macro_names() -> frozenset[str]:
     """Return the names of all macros: each is a file of that name."""
-    return frozenset(path.stem for path in _folder().glob("*.sql"))
+    return frozenset(path.stem for path in _folder().glob("[!.]*.sql"))
 
 
 def macros_in(sql: str) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from trace_sql import __version__
@@ -51,7 +50,7 @@ def fingerprint() -> str:
     if not isinstance(content, str):
         digest = blake2b(digest_size=8)
         for folder in folders:
-            for path in sorted((*folder.rglob("*.sql"), *folder.rglob("*.toml"))):
+            for path in sorted((*folder.rglob("[!.]*.sql"), *folder.rglob("[!.]*.toml"))):
                 digest.update(path.name.encode() + path.read_bytes())
         content = digest.hexdigest()
         keep(name, content, 2)
@@ -68,7 +67,7 @@ def settings_key(settings: Settings) -> str:
 
 def make_plan(trace_id: str, settings: Settings) -> Plan:
     """Return the plan for a trace; raises what `parameters` raises."""
-    name = f"plan-{fingerprint()}-{_code()}-{settings_key(settings)}.json"
+    name = f"plan-{fingerprint()}-{state_of()}-{settings_key(settings)}.json"
     plan = _kept(name)
     if plan is None:
         plan = _worked_out(settings)
@@ -97,9 +96,3 @@ def _kept(name: str) -> Plan | None:
         return Plan(**find(name))
     except TypeError:
         return None
-
-
-@cache
-def _code() -> str:
-    """Return a key of the modules that work a plan out."""
-    return state_of(Path(__file__).parent)

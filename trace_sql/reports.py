@@ -120,13 +120,15 @@ def chosen_pass(
 
 def _named(db: Database, trace_id: str, pass_no: int) -> str:
     """Return why a pass is reported that was named; raises where that cannot be."""
-    query = "select status, evidence from passes where trace_id = ? and pass_no = ?"
-    for status, evidence in db.query(query, [trace_id, pass_no]).rows:
-        if status == "refused":
-            raise RefusedError(f"pass {pass_no} is refused: {evidence}")
-        return "chosen with --pass"
     last = db.query("select max(pass_no) from passes where trace_id = ?", [trace_id]).rows[0][0]
-    raise TraceSqlError(f"no pass {pass_no}; the trace has passes 0 to {last}")
+    query = "select status, evidence from passes where trace_id = ? and pass_no = ?"
+    rows = db.query(query, [trace_id, pass_no]).rows if 0 <= pass_no <= last else []
+    if not rows:
+        raise TraceSqlError(f"no pass {pass_no}; the trace has passes 0 to {last}")
+    status, evidence = rows[0]
+    if status == "refused":
+        raise RefusedError(f"pass {pass_no} is refused: {evidence}")
+    return "chosen with --pass"
 
 
 def _why_steady(db: Database, trace_id: str, kind: str, phase: str, pass_no: int) -> str:

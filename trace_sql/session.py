@@ -72,6 +72,7 @@ class Session:
         words = set(re.findall(r"[a-z_][a-z0-9_]*", sql.lower()))
         public = (*ON_DEMAND, *(view.name for view in public_views()))
         self.create([name for name in public if name in words])
+        self._raw.create(words)
         make_macros(self.connection, sql, self._created)
 
     def create_unless(self, view: str, names: list[str]) -> None:

@@ -58,22 +58,24 @@ def load_views() -> dict[str, View]:
     """
     folder = data_folder("sql")
     name = f"views-{state_of(folder)}.json"
-    known = find(name)
-    if not isinstance(known, dict):
-        known = {f"{path.parent.name}/{path.name}": _said(path) for path in _paths(folder)}
+    try:
+        views = [View(folder / place, *said) for place, said in find(name)]
+        if not views:
+            raise ValueError
+    except (TypeError, ValueError):
+        known = [(f"{path.parent.name}/{path.name}", _said(path)) for path in _paths(folder)]
         keep(name, known, 2)
-    found: dict[str, View] = {}
-    for place, said in known.items():
-        view = View(folder / place, *said)
-        if view.name in found:
-            raise ValueError(f"two views are named {view.name}")
-        found[view.name] = view
+        views = [View(folder / place, *said) for place, said in known]
+    found = {view.name: view for view in views}
+    if len(found) < len(views):
+        twice = next(view.name for view in views if found[view.name] is not view)
+        raise ValueError(f"two views are named {twice}")
     return found
 
 
 def _paths(folder: Path) -> Iterator[Path]:
     for layer in LAYERS:
-        yield from sorted((folder / layer).glob("*.sql"))
+        yield from sorted((folder / layer).glob("[!.]*.sql"))
 
 
 def _said(path: Path) -> tuple[str, bool, list[str]]:
