@@ -7,7 +7,7 @@
 -- role      VARCHAR  -  entry, anchor, exit or lead_in
 -- position  INTEGER  -  for lead_in: how many kernels before the anchor; else 0
 with
-    -- Those of the activities, which can be made meanwhile: a row that the file has twice counts.
+    -- The same names as in activities, which need not be made first.
     names as (select distinct name from device_events where name is not null),
 
     -- Compiling the patterns is nearly all of the work: each is tried once, whoever names it.
